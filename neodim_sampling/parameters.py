@@ -1,0 +1,207 @@
+"""What can be asked of sampling, checked once: a value of these types that exists is valid.
+
+`None` means "off" throughout. Field names are those of the Neodim protocol wherever it has one,
+because they appear in the errors that clients read. Nothing here needs torch.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from enum import StrEnum
+
+from neodim_sampling.errors import InvalidParams
+
+WARPERS = ("repetition_penalty", "temperature", "top_k", "top_p", "typical", "tfs", "top_a")
+"""Every warper, in the order in which they act unless a request says otherwise."""
+
+
+def resolve_order(order: tuple[str, ...]) -> tuple[str, ...]:
+    """All warpers in the order that a request's list means.
+
+    A warper stands at its first mention, an unmentioned one at the first "*", or at the end where
+    there is none; warpers that share a place keep the default order (seed 000, `warpers_order`).
+
+    Raises:
+        InvalidParams: a name is neither a warper's nor "*".
+    """
+    for name in order:
+        if name not in WARPERS and name != "*":
+            raise InvalidParams(
+                "warpers_order", f"{name!r} is not a warper; allowed are {', '.join(WARPERS)} and *"
+            )
+    unlisted = order.index("*") if "*" in order else len(order)
+    places = {name: order.index(name) if name in order else unlisted for name in WARPERS}
+    return tuple(sorted(WARPERS, key=places.__getitem__))
+
+
+class IncludeGenerated(StrEnum):
+    """How generated tokens enter the text under repetition penalty."""
+
+    SLIDE = "slide"
+    EXPAND = "expand"
+    IGNORE = "ignore"
+
+
+class StopKind(StrEnum):
+    """How stop strings are read."""
+
+    STRING = "string"
+    REGEX = "regex"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WarperParams:
+    """How scores become probabilities.
+
+    Args:
+        temperature: > 0, divides the scores.
+        top_k: >= 1, number of best tokens kept.
+        top_p: 0 < x < 1, nucleus mass.
+        typical: 0 < x < 1, mass of locally typical sampling.
+        tfs: 0 < x <= 1, threshold of tail-free sampling.
+        top_a: 0 < x <= 1, threshold of top-a sampling.
+        penalty_alpha: > 0, turns on contrastive search over the `top_k` (> 1) best tokens.
+        order: the request's own list of warper names and "*"; empty = default order.
+    """
+
+    temperature: float | None = None
+    top_k: int | None = None
+    top_p: float | None = None
+    typical: float | None = None
+    tfs: float | None = None
+    top_a: float | None = None
+    penalty_alpha: float | None = None
+    order: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check every range, naming the field at fault."""
+        _check("temperature", self.temperature, "above 0", low=0, low_open=True)
+        _check("top_k", self.top_k, "at least 1", low=1)
+        _check("top_p", self.top_p, "above 0 and below 1", 0, 1, low_open=True, high_open=True)
+        _check("typical", self.typical, "above 0 and below 1", 0, 1, low_open=True, high_open=True)
+        _check("tfs", self.tfs, "above 0 and at most 1", 0, 1, low_open=True)
+        _check("top_a", self.top_a, "above 0 and at most 1", 0, 1, low_open=True)
+        _check("penalty_alpha", self.penalty_alpha, "above 0", low=0, low_open=True)
+        if self.penalty_alpha is not None and (self.top_k is None or self.top_k < 2):
+            raise InvalidParams("top_k", "must be at least 2 when penalty_alpha is given")
+        resolve_order(self.order)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepetitionPenaltyParams:
+    """Which tokens are made less likely because they occurred, and by how much.
+
+    Args:
+        penalty: > 0; above 1 makes seen tokens less likely, below 1 more.
+        range_tokens: length of the penalised window at the start, >= 1; None = the whole text.
+        slope: > 0, steepness of the curve from 1 (oldest) to `penalty` (newest); None = flat.
+        include_preamble: whether the preamble is part of the text under penalty.
+        include_generated: how generated tokens enter it.
+        truncate_to_input: whether the window never exceeds the tokens there are.
+        prompt: a text that stands for the prompt in the penalty only; None = the prompt itself.
+    """
+
+    penalty: float
+    range_tokens: int | None = None
+    slope: float | None = None
+    include_preamble: bool = False
+    include_generated: IncludeGenerated = IncludeGenerated.SLIDE
+    truncate_to_input: bool = False
+    prompt: str | None = None
+
+    def __post_init__(self) -> None:
+        """Check every range, naming the field at fault."""
+        _check("repetition_penalty", self.penalty, "above 0", low=0, low_open=True)
+        _check("repetition_penalty_range", self.range_tokens, "at least 1", low=1)
+        _check("repetition_penalty_slope", self.slope, "above 0", low=0, low_open=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConstraintParams:
+    """Which tokens are forbidden, before any warper.
+
+    Args:
+        words_whitelist: only tokens of these words may appear; None = any.
+        words_blacklist: token sequences of these words may not appear.
+        words_blacklist_at_start: tokens of these words may not be the first one generated.
+        no_repeat_ngram_size: >= 1, no run of this many tokens may occur twice.
+        can_stop_early: whether an end-of-text token may be generated.
+    """
+
+    words_whitelist: tuple[str, ...] | None = None
+    words_blacklist: tuple[str, ...] = ()
+    words_blacklist_at_start: tuple[str, ...] = ()
+    no_repeat_ngram_size: int | None = None
+    can_stop_early: bool = False
+
+    def __post_init__(self) -> None:
+        """Check that the lists can mean something."""
+        if self.words_whitelist == ():
+            raise InvalidParams(
+                "words_whitelist", "an empty list allows no word at all; pass null for no whitelist"
+            )
+        if any(not word.strip(" ") for word in self.words_blacklist):
+            raise InvalidParams("words_blacklist", "a word must have more than spaces in it")
+        _check("no_repeat_ngram_size", self.no_repeat_ngram_size, "at least 1", low=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopParams:
+    """Which generated text ends the generation.
+
+    Args:
+        strings: non-empty strings or patterns, tried in this order at every step.
+        kind: how they are read.
+        required_matches: >= 1, steps in a row at which a string must match before it counts.
+    """
+
+    strings: tuple[str, ...]
+    kind: StopKind = StopKind.STRING
+    required_matches: int = 1
+
+    def __post_init__(self) -> None:
+        """Check that there is something to look for."""
+        if not self.strings or not all(self.strings):
+            raise InvalidParams("stop_strings", "must be non-empty strings")
+        _check("stop_strings_required_matches_count", self.required_matches, "at least 1", low=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreamblePrompt:
+    """A text to complete in two parts: one that is kept whole, one cut from its front to fit.
+
+    Args:
+        preamble: never cut.
+        text: the prompt proper.
+        max_total_tokens: tokens that preamble, prompt and generated text must fit in.
+        truncate_until: after a cut by tokens, go on cutting until one of these was cut off.
+    """
+
+    preamble: str
+    text: str
+    max_total_tokens: int
+    truncate_until: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check that there is a text at all."""
+        if not self.preamble and not self.text:
+            raise InvalidParams("prompt", "prompt and preamble cannot both be empty")
+
+
+def _check(
+    field: str,
+    value: float | None,
+    allowed: str,
+    low: float = -math.inf,
+    high: float = math.inf,
+    *,
+    low_open: bool = False,
+    high_open: bool = False,
+) -> None:
+    if value is None:
+        return
+    is_low = value < low or (low_open and value == low)
+    is_high = value > high or (high_open and value == high)
+    if is_low or is_high or not math.isfinite(value):
+        raise InvalidParams(field, f"must be {allowed}, not {value}")
