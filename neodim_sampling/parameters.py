@@ -10,6 +10,8 @@ import math
 from dataclasses import dataclass
 from enum import StrEnum
 
+import msgspec
+
 from neodim_sampling.errors import InvalidParams
 
 WARPERS = ("repetition_penalty", "temperature", "top_k", "top_p", "typical", "tfs", "top_a")
@@ -167,8 +169,7 @@ class StopParams:
         _check("stop_strings_required_matches_count", self.required_matches, "at least 1", low=1)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PreamblePrompt:
+class PreamblePrompt(msgspec.Struct, frozen=True, kw_only=True, tag="preamble"):
     """A text to complete in two parts: one that is kept whole, one cut from its front to fit.
 
     Args:

@@ -1,0 +1,77 @@
+"""What workers say of themselves, and what the API may conclude from it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from enum import StrEnum
+
+import msgspec
+
+from workers.contract import keys
+from workers.contract.redis_client import Client
+
+WORKER_TTL_S = 12
+"""A worker that was not heard of for so long does not count any more."""
+
+
+class WorkerState(StrEnum):
+    """What a worker is doing."""
+
+    LOADING = "loading"
+    READY = "ready"
+    DRAINING = "draining"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerCard:
+    """A worker's description of itself.
+
+    Args:
+        model: name of the model it serves.
+        slots: sequences it generates at once.
+        max_length: tokens that one sequence may have, prompt included.
+        started_ms: when the process started, milliseconds since the epoch.
+        step: number of the engine's last step; stands still when the engine hangs.
+    """
+
+    name: str
+    model: str
+    state: WorkerState
+    slots: int
+    max_length: int
+    pid: int
+    started_ms: int
+    step: int = 0
+
+
+class Fleet:
+    """The workers of one service.
+
+    Args:
+        client: connection to the Redis where they report.
+    """
+
+    def __init__(self, client: Client) -> None:
+        self._redis = client
+
+    def report(self, card: WorkerCard) -> None:
+        """Say that this worker lives, and how; to be repeated well within `WORKER_TTL_S`."""
+        with self._redis.pipeline(transaction=False) as pipeline:
+            pipeline.set(keys.worker(card.name), msgspec.json.encode(card), ex=WORKER_TTL_S)
+            pipeline.zadd(keys.WORKERS, {card.name: time.time() * 1000})
+            pipeline.expire(keys.WORKERS, 24 * 3600)
+            pipeline.execute()
+
+    def leave(self, name: str) -> None:
+        """Say that this worker is gone."""
+        self._redis.delete(keys.worker(name))
+        self._redis.zrem(keys.WORKERS, name)
+
+    def workers(self) -> list[WorkerCard]:
+        """Every worker that was heard of lately."""
+        oldest = (time.time() - WORKER_TTL_S) * 1000
+        self._redis.zremrangebyscore(keys.WORKERS, 0, oldest)
+        names = [name.decode() for name in self._redis.zrange(keys.WORKERS, 0, -1)]
+        cards = self._redis.mget([keys.worker(name) for name in names]) if names else []
+        return [msgspec.json.decode(card, type=WorkerCard) for card in cards if card]

@@ -1,0 +1,46 @@
+"""The names of everything this project keeps in Redis, and who removes it.
+
+`job`, `events` and `done` of one job get the same time to live when the job ends; `waiting` and
+`leases` hold only jobs that have not ended; `worker` expires unless its worker keeps it alive.
+"""
+
+from __future__ import annotations
+
+PREFIX = "neodim:"
+JOB_PREFIX = f"{PREFIX}job:"
+EVENTS_PREFIX = f"{PREFIX}events:"
+DONE_PREFIX = f"{PREFIX}done:"
+WAITING_PREFIX = f"{PREFIX}waiting:"
+LEASES = f"{PREFIX}leases"
+"""Sorted set: running jobs by the millisecond at which their lease lapses."""
+ORDER = f"{PREFIX}order"
+"""Counter: places in the waiting line."""
+WORKERS = f"{PREFIX}workers"
+"""Sorted set: names of workers by the millisecond at which they were last heard of."""
+SWEEPER = f"{PREFIX}sweeper"
+"""Which worker sweeps; expires."""
+
+
+def job(job_id: str) -> str:
+    """Hash: the job's record."""
+    return JOB_PREFIX + job_id
+
+
+def events(job_id: str) -> str:
+    """Stream: what happened to the job, in order."""
+    return EVENTS_PREFIX + job_id
+
+
+def done(job_id: str) -> str:
+    """List with one element once the job has ended; waiters block on it."""
+    return DONE_PREFIX + job_id
+
+
+def waiting(model: str) -> str:
+    """Sorted set: jobs that wait for a worker of the model, by place."""
+    return WAITING_PREFIX + model
+
+
+def worker(name: str) -> str:
+    """Hash: what a worker says of itself."""
+    return f"{PREFIX}worker:{name}"

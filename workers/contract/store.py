@@ -1,0 +1,137 @@
+"""Jobs as clients see them: create, read, wait, follow, cancel.
+
+The worker's side of the same records is `attempts`.
+"""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Sequence
+
+from workers.contract import keys
+from workers.contract.errors import JobNotFound
+from workers.contract.job_record import (
+    JobEvent,
+    JobRecord,
+    JobState,
+    event_from_entry,
+    pack,
+    record_from_hash,
+)
+from workers.contract.redis_client import BLOCK_SLICE_S, Client, Scripts, text
+from workers.contract.text_job import TextJob, encode_job
+
+FIRST_EVENT = "0-0"
+"""Reading after this reads a job's stream from its beginning."""
+
+
+class JobStore:
+    """The job records of one service.
+
+    Args:
+        client: connection to the Redis that holds them.
+        result_ttl_s: seconds for which an ended job is kept.
+    """
+
+    def __init__(self, client: Client, result_ttl_s: int) -> None:
+        self._redis = client
+        self._scripts = Scripts(client)
+        self._result_ttl_s = result_ttl_s
+
+    def create(self, protocol: str, job: TextJob, owner: str = "") -> JobRecord:
+        """Write a new job and put it in line; its ticket is the caller's to send.
+
+        Args:
+            protocol: which protocol asked, and will read the result.
+            job: the canonical request.
+            owner: fingerprint of the API key, "" = none.
+
+        Raises:
+            redis.RedisError: Redis did not take it; nothing was accepted then.
+        """
+        job_id = str(uuid.uuid4())
+        fields: dict[str, str | int | bytes] = {
+            "protocol": protocol,
+            "model": job.model,
+            "owner": owner,
+            "n_generated": 0,
+            "n_expected": job.n_expected_tokens,
+            "job": pack(encode_job(job)),
+        }
+        self._scripts.create(
+            keys=[keys.job(job_id), keys.events(job_id), keys.waiting(job.model), keys.ORDER],
+            args=[job_id, *(part for pair in fields.items() for part in pair)],
+        )
+        return self.get(job_id)
+
+    def get(self, job_id: str) -> JobRecord:
+        """The job as it stands.
+
+        Raises:
+            JobNotFound: there is none of that id.
+        """
+        fields = self._redis.hgetall(keys.job(job_id))
+        if not fields:
+            raise JobNotFound(job_id)
+        return record_from_hash(fields)
+
+    def cancel(self, job_id: str) -> JobRecord:
+        """Ask a job to end; what it has generated so far is kept.
+
+        A job that no worker has begun ends here; another one ends at its worker's next step. An
+        ended job stays as it is.
+
+        Raises:
+            JobNotFound: there is none of that id.
+        """
+        while True:
+            found = text(self._scripts.cancel(keys=[keys.job(job_id)]))
+            if found == "unknown":
+                raise JobNotFound(job_id)
+            if found != "idle" or self._end_unbegun(job_id):
+                return self.get(job_id)
+
+    def _end_unbegun(self, job_id: str) -> bool:
+        """End a job that no attempt has begun; False when a worker was faster."""
+        model = text(self._redis.hget(keys.job(job_id), "model") or "")
+        ended = self._scripts.finish(
+            keys=[
+                keys.job(job_id),
+                keys.events(job_id),
+                keys.done(job_id),
+                keys.LEASES,
+                keys.waiting(model),
+            ],
+            args=[job_id, JobState.QUEUED, 0, JobState.CANCELLED, self._result_ttl_s],
+        )
+        return bool(ended)
+
+    def wait(self, job_id: str, timeout_s: float) -> JobRecord:
+        """Wait until the job has ended, or for so long.
+
+        Raises:
+            JobNotFound: there is none of that id.
+        """
+        deadline = time.monotonic() + timeout_s
+        while True:
+            record = self.get(job_id)
+            left_s = deadline - time.monotonic()
+            if record.state.is_ended or left_s <= 0:
+                return record
+            key = keys.done(job_id)
+            # Moving the one element within its list wakes every waiter and removes nothing.
+            self._redis.blmove(key, key, max(0.01, min(left_s, BLOCK_SLICE_S)), "LEFT", "LEFT")
+
+    def events(self, job_id: str, after: str, block_s: float) -> Sequence[JobEvent]:
+        """The job's events after one of them; waits for the first if there are none yet.
+
+        Args:
+            job_id: whose events.
+            after: id of the last event seen, `FIRST_EVENT` = none.
+            block_s: longest wait in seconds, 0 = none.
+        """
+        block_ms = max(1, int(min(block_s, BLOCK_SLICE_S) * 1000)) if block_s > 0 else None
+        reply = self._redis.xread({keys.events(job_id): after}, block=block_ms)
+        entries = reply[0][1] if reply else []
+        return [event_from_entry(entry_id, fields) for entry_id, fields in entries]
