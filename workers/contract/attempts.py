@@ -12,7 +12,7 @@ from workers.contract import keys
 from workers.contract.errors import LeaseLost, WorkerLost
 from workers.contract.job_record import JobState, event_from_entry, pack, unpack
 from workers.contract.redis_client import Client, Scripts, text
-from workers.contract.text_job import TextJob, TextResult, decode_job, encode_result
+from workers.contract.text_job import TextDelta, TextJob, TextResult, decode_job, encode_result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,21 +35,13 @@ class Attempt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Delta:
-    """What one sequence gained: tokens, and the text that is certain to stay."""
-
-    sequence: int
-    text: str
-    tokens: tuple[int, ...]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """News of one attempt, to be published."""
+    """News of one attempt; those of one `batch` number are written once, however often sent."""
 
     attempt: Attempt
+    batch: int
     n_generated: int
-    deltas: tuple[Delta, ...]
+    deltas: tuple[TextDelta, ...]
 
 
 class AttemptStore:
@@ -122,6 +114,7 @@ class AttemptStore:
                         job_id,
                         each.attempt.number,
                         self._lease_ms,
+                        each.batch,
                         each.n_generated,
                         *arguments,
                     ],

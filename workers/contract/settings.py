@@ -113,6 +113,9 @@ class Settings:
     api_keys_file: str | None = _option(
         None, "file with one key a line; # starts a comment", group="HTTP"
     )
+    api_processes: int = _option(
+        1, "processes that answer HTTP requests", group="HTTP", low=1, high=64
+    )
     body_limit_bytes: int = _option(
         1024 * 1024, "largest request body", group="HTTP", low=1024, high=2**30
     )

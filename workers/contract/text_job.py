@@ -135,6 +135,15 @@ class SequenceResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TextDelta:
+    """What one sequence gained: tokens, and the text that is certain to stay."""
+
+    sequence: int
+    text: str
+    tokens: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DeviceMemory:
     """Memory of one GPU around a job, in bytes, in the order start, end, min, max."""
 

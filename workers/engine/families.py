@@ -40,7 +40,8 @@ def _adapt_bloom(model: Any) -> None:
         n_rows, n_keys = mask.shape[0], mask.shape[-1]
         positions = torch.arange(n_keys, device=mask.device, dtype=torch.float32)
         bias = slopes.to(mask.device)[:, None, None] * positions
-        return bias.repeat(n_rows, 1, 1).to(dtype)
+        repeated: Tensor = bias.repeat(n_rows, 1, 1)
+        return repeated.to(dtype)
 
     model.transformer.build_alibi_tensor = build
 
@@ -60,7 +61,8 @@ def _attend_in_window(
     Args:
         self: the attention module.
         query: [B, H, T, D].
-        key, value: [B, H, K, D].
+        key: [B, H, K, D].
+        value: [B, H, K, D].
         attention_mask: [B, 1, T, K], added to the scores; very low where a key is hidden.
     """
     scores = query.float() @ key.float().transpose(-1, -2) + attention_mask

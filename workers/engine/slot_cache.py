@@ -25,9 +25,11 @@ class CacheView(Protocol):
 
 
 class SlotLayer(CacheLayerMixin):
-    """The rows of one layer: `keys` and `values` are [slots, H, max_length, D]."""
+    """The rows of one layer, [slots, H, max_length, D] each."""
 
     is_sliding = False
+    row_keys: Tensor
+    row_values: Tensor
 
     def __init__(self, slots: int, max_length: int) -> None:
         super().__init__()
@@ -41,8 +43,8 @@ class SlotLayer(CacheLayerMixin):
         Zeros, not `empty`: masked positions are multiplied by 0, and 0 x NaN is NaN.
         """
         shape = (self.slots, key_states.shape[1], self.max_length, key_states.shape[3])
-        self.keys = torch.zeros(shape, dtype=key_states.dtype, device=key_states.device)
-        self.values = torch.zeros(shape, dtype=value_states.dtype, device=value_states.device)
+        self.row_keys = torch.zeros(shape, dtype=key_states.dtype, device=key_states.device)
+        self.row_values = torch.zeros(shape, dtype=value_states.dtype, device=value_states.device)
         self.is_initialized = True
 
     def update(
@@ -77,23 +79,19 @@ class SlotCache(Cache):
     """
 
     def __init__(self, n_layers: int, slots: int, max_length: int) -> None:
-        super().__init__(layers=[SlotLayer(slots, max_length) for _ in range(n_layers)])
+        self.rows = [SlotLayer(slots, max_length) for _ in range(n_layers)]
+        super().__init__(layers=list(self.rows))
 
     def show(self, view: CacheView) -> None:
         """Let the next forward pass see these rows."""
-        for layer in self.layers:
+        for layer in self.rows:
             layer.view = view
 
     def copy_row(self, source: int, target: int, length: int) -> None:
         """Make a row begin with another's first `length` tokens."""
-        for layer in self.layers:
-            layer.keys[target, :, :length] = layer.keys[source, :, :length]
-            layer.values[target, :, :length] = layer.values[source, :, :length]
-
-    def n_bytes(self) -> int:
-        """Memory of all rows, once they are allocated."""
-        tensors = [t for layer in self.layers for t in (layer.keys, layer.values) if t is not None]
-        return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+        for layer in self.rows:
+            layer.row_keys[target, :, :length] = layer.row_keys[source, :, :length]
+            layer.row_values[target, :, :length] = layer.row_values[source, :, :length]
 
 
 class RowsView:
@@ -119,9 +117,11 @@ class RowsView:
 
     def update(self, layer: SlotLayer, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Write at each row's own positions; returns the rows up to the longest."""
-        layer.keys[self._slots[:, None], :, self.positions] = keys.transpose(1, 2)
-        layer.values[self._slots[:, None], :, self.positions] = values.transpose(1, 2)
-        return layer.keys[self._rows, :, : self.n_keys], layer.values[self._rows, :, : self.n_keys]
+        layer.row_keys[self._slots[:, None], :, self.positions] = keys.transpose(1, 2)
+        layer.row_values[self._slots[:, None], :, self.positions] = values.transpose(1, 2)
+        return layer.row_keys[self._rows, :, : self.n_keys], layer.row_values[
+            self._rows, :, : self.n_keys
+        ]
 
 
 class CandidatesView:
@@ -144,12 +144,12 @@ class CandidatesView:
     def update(self, layer: SlotLayer, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Set the candidates' keys and values aside; returns them behind the row's own."""
         self._tried.append((layer, keys, values))
-        past_keys = layer.keys[self._slot, :, : self._start].expand(len(keys), -1, -1, -1)
-        past_values = layer.values[self._slot, :, : self._start].expand(len(keys), -1, -1, -1)
+        past_keys = layer.row_keys[self._slot, :, : self._start].expand(len(keys), -1, -1, -1)
+        past_values = layer.row_values[self._slot, :, : self._start].expand(len(keys), -1, -1, -1)
         return torch.cat((past_keys, keys), dim=2), torch.cat((past_values, values), dim=2)
 
     def keep(self, candidate: int) -> None:
         """Make one candidate the row's next token."""
         for layer, keys, values in self._tried:
-            layer.keys[self._slot, :, self._start] = keys[candidate, :, 0]
-            layer.values[self._slot, :, self._start] = values[candidate, :, 0]
+            layer.row_keys[self._slot, :, self._start] = keys[candidate, :, 0]
+            layer.row_values[self._slot, :, self._start] = values[candidate, :, 0]

@@ -18,8 +18,11 @@ from workers.engine.slot_cache import CandidatesView, RowsView, SlotCache
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a forward pass gives: `logits` [B, V] float32 of the last token of every row, and
-    `hidden` [B, T, H], the states behind the final norm, where they were asked for.
+    """What a forward pass gives.
+
+    Args:
+        logits: [B, V] float32, scores behind the last token of every row.
+        hidden: [B, T, H], states behind the final norm; None when not asked for.
     """
 
     logits: Tensor
@@ -73,9 +76,7 @@ class TextModel:
         view = CandidatesView(slot, start, len(candidates), self.device)
         return self._forward(candidates[:, None], view, wants_hidden=True), view
 
-    def _forward(
-        self, ids: Tensor, view: RowsView | CandidatesView, wants_hidden: bool
-    ) -> Outcome:
+    def _forward(self, ids: Tensor, view: RowsView | CandidatesView, wants_hidden: bool) -> Outcome:
         self.cache.show(view)
         reply = self._model(
             input_ids=ids,

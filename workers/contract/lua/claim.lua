@@ -12,7 +12,8 @@ while true do
     local time = redis.call('TIME')
     local now_ms = time[1] * 1000 + math.floor(time[2] / 1000)
     local attempt = redis.call('HINCRBY', key, 'attempt', 1)
-    redis.call('HSET', key, 'state', 'running', 'worker', ARGV[1], 'started_ms', now_ms)
+    redis.call('HSET', key, 'state', 'running', 'worker', ARGV[1], 'started_ms', now_ms,
+      'batch', 0)
     redis.call('ZADD', KEYS[2], now_ms + ARGV[2], id)
     redis.call('XADD', ARGV[4] .. id, '*', 'kind', 'state', 'state', 'running')
     local job = redis.call('HMGET', key, 'job', 'cancel')

@@ -1,0 +1,63 @@
+"""Which tokens may not come next, as -inf in their scores, before any warper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from neodim_sampling.row import SamplingRow
+
+
+def constrain(scores: Tensor, rows: Sequence[SamplingRow]) -> Tensor:
+    """Ban the tokens that a row's constraints forbid at its next step.
+
+    Those are tokens that would repeat an n-gram or complete a banned sequence (which may begin in
+    the prompt), tokens banned as the first one, all but the whitelist, ends of text (always as
+    the first token, throughout unless the row can stop early), and ids beyond the vocabulary.
+
+    Args:
+        scores: [B, V] float, left alone.
+        rows: B rows.
+
+    Returns:
+        [B, V] of the same type; `scores` itself when nothing is banned. A row may have no finite
+        score left.
+    """
+    banned = [_banned_ids(row) for row in rows]
+    n_banned = torch.tensor([len(ids) for ids in banned])
+    smallest = min(row.settings.n_vocab for row in rows)
+    has_whitelist = any(row.allowed is not None for row in rows)
+    if not has_whitelist and not n_banned.any() and smallest >= scores.shape[-1]:
+        return scores
+    out = scores.clone()
+    if smallest < scores.shape[-1]:
+        _ban_padding(out, rows, smallest)
+    for i, row in enumerate(rows):
+        if row.allowed is not None:
+            allowed = row.allowed.to(scores.device)
+            out[i] = torch.full_like(out[i], -torch.inf).scatter(0, allowed, out[i][allowed])
+    owners = torch.arange(len(rows)).repeat_interleave(n_banned)
+    where = torch.stack([owners, torch.cat(banned)]).to(scores.device)
+    out[where[0], where[1]] = -torch.inf
+    return out
+
+
+def _banned_ids(row: SamplingRow) -> Tensor:
+    """Ids that may not come next, int64 on the CPU; may repeat."""
+    parts = [row.banned]
+    if row.step == 0:
+        parts.append(row.banned_first)
+    if row.ngrams is not None:
+        parts.append(torch.tensor(list(row.ngrams.completions()), dtype=torch.int64))
+    if row.sequences is not None:
+        parts.append(torch.tensor(row.sequences.completions(row), dtype=torch.int64))
+    return parts[0] if len(parts) == 1 else torch.cat(parts)
+
+
+def _ban_padding(scores: Tensor, rows: Sequence[SamplingRow], smallest: int) -> None:
+    """Ban, in place, the ids that pad a row's vocabulary; all of them are >= `smallest`."""
+    sizes = torch.tensor([row.settings.n_vocab for row in rows]).to(scores.device)
+    ids = torch.arange(smallest, scores.shape[-1], device=scores.device)
+    scores[:, smallest:].masked_fill_(ids >= sizes[:, None], -torch.inf)

@@ -1,0 +1,160 @@
+"""Tests of the constraints: which tokens can no longer come."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from neodim_sampling.constraints import constrain
+from neodim_sampling.parameters import WarperParams
+from neodim_sampling.row import RowSettings, SamplingRow, TokenConstraints
+
+N_VOCAB = 10
+EOS = 9
+
+
+def make_row(
+    input_ids: list[int], generated: list[int], n_vocab: int = N_VOCAB, **constraints: Any
+) -> SamplingRow:
+    limits = TokenConstraints(**constraints)
+    settings = RowSettings(warpers=WarperParams(), constraints=limits, n_vocab=n_vocab)
+    return SamplingRow(settings, input_ids, 0, 0, 0, generated)
+
+
+def banned(row: SamplingRow, width: int = N_VOCAB) -> set[int]:
+    scores = torch.zeros(1, width)
+    return set((constrain(scores, [row])[0] == -math.inf).nonzero().flatten().tolist())
+
+
+def test_row_without_constraints_gets_its_scores_back():
+    scores = torch.randn(1, N_VOCAB)
+    row = make_row([1, 2], [3])
+
+    constrained = constrain(scores, [row])
+
+    assert constrained is scores
+
+
+def test_end_of_text_is_banned_throughout_unless_the_row_can_stop_early():
+    held = [make_row([1], made, eos_ids=frozenset({8, EOS})) for made in ([], [2])]
+    free = [
+        make_row([1], made, eos_ids=frozenset({8, EOS}), can_stop_early=True) for made in ([], [2])
+    ]
+
+    found = [banned(row) for row in (*held, *free)]
+
+    assert found == [{8, EOS}, {8, EOS}, {8, EOS}, set()]
+
+
+def test_model_without_end_of_text_bans_none():
+    row = make_row([1], [])
+
+    found = banned(row)
+
+    assert found == set()
+
+
+def test_first_token_bans_hold_for_the_first_token_only():
+    rows = [make_row([1], made, banned_first_ids=frozenset({3, 4})) for made in ([], [2])]
+
+    found = [banned(row) for row in rows]
+
+    assert found == [{3, 4}, set()]
+
+
+def test_single_token_sequence_is_always_banned():
+    rows = [make_row([1], made, banned_sequences=((5,), (6,))) for made in ([], [2])]
+
+    found = [banned(row) for row in rows]
+
+    assert found == [{5, 6}, {5, 6}]
+
+
+def test_longer_sequence_bans_its_end_when_its_beginning_is_there():
+    sequences = ((1, 2, 3), (2, 4), (7, 2, 5))
+    rows = [
+        make_row([0, 1, 2], [], banned_sequences=sequences),
+        make_row([0, 1], [2], banned_sequences=sequences),
+        make_row([0], [7, 2], banned_sequences=sequences),
+        make_row([], [], banned_sequences=sequences),
+    ]
+
+    found = [banned(row) for row in rows]
+
+    assert found == [{3, 4}, {3, 4}, {4, 5}, set()]
+
+
+def test_whitelist_bans_all_else_and_end_of_text_with_it():
+    row = make_row([1], [2], allowed_ids=(4, 6), eos_ids=frozenset({EOS}), can_stop_early=True)
+
+    found = banned(row)
+
+    assert found == set(range(N_VOCAB)) - {4, 6}
+
+
+def test_whitelist_and_blacklist_may_leave_nothing():
+    row = make_row([1], [2], allowed_ids=(4,), banned_sequences=((4,),))
+
+    found = banned(row)
+
+    assert found == set(range(N_VOCAB))
+
+
+def test_ngram_that_the_prompt_has_is_not_completed_again():
+    row = make_row([1, 2, 3, 4, 1], [2], no_repeat_ngram_size=3)
+
+    found = banned(row)
+
+    assert found == {3}
+
+
+def test_ngram_of_one_bans_every_token_seen():
+    row = make_row([1, 2, 3], [], no_repeat_ngram_size=1)
+    row.append(7)
+
+    found = banned(row)
+
+    assert found == {1, 2, 3, 7}
+
+
+def test_ids_beyond_the_vocabulary_are_impossible():
+    rows = [make_row([1], [2], n_vocab=size) for size in (8, 10, 12)]
+
+    constrained = constrain(torch.zeros(3, 12), rows)
+
+    lost = [(line == -math.inf).nonzero().flatten().tolist() for line in constrained]
+    assert lost == [[8, 9, 10, 11], [10, 11], []]
+
+
+limits = st.builds(
+    dict,
+    allowed_ids=st.none() | st.lists(st.integers(0, 9), min_size=1).map(tuple),
+    banned_sequences=st.lists(
+        st.lists(st.integers(0, 9), min_size=1, max_size=3).map(tuple), max_size=4
+    ).map(tuple),
+    banned_first_ids=st.frozensets(st.integers(0, 9), max_size=3),
+    no_repeat_ngram_size=st.none() | st.integers(1, 4),
+    eos_ids=st.frozensets(st.integers(8, 9)),
+    can_stop_early=st.booleans(),
+    n_vocab=st.integers(7, 10),
+)
+texts = st.lists(st.integers(0, 9), max_size=8)
+rows = st.builds(lambda text, made, given: make_row(text, made, **given), texts, texts, limits)
+
+
+@given(st.lists(rows, min_size=1, max_size=4), st.integers(0, 1000))
+def test_batch_equals_its_rows_one_by_one_and_only_bans(batch: list[SamplingRow], seed: int):
+    scores = torch.randn(len(batch), N_VOCAB, generator=torch.Generator().manual_seed(seed))
+    before = scores.clone()
+
+    together = constrain(scores, batch)
+
+    alone = [constrain(scores[i : i + 1], [row]) for i, row in enumerate(batch)]
+    live = together > -math.inf
+    assert torch.equal(together, torch.cat(alone))
+    assert torch.equal(together[live], scores[live])
+    assert torch.equal(scores, before)

@@ -1,0 +1,267 @@
+"""The engine: one thread that owns the model and runs many generations at once.
+
+`step` reads as: let go of what was cancelled, admit, prefill, decode, sample, settle.
+"""
+
+from __future__ import annotations
+
+import heapq
+import logging
+import threading
+import time
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+
+import torch
+from torch import Tensor
+
+from neodim_sampling.errors import NoTokenLeft
+from neodim_sampling.parameters import StopKind
+from neodim_sampling.pipeline import choose, shape_scores
+from workers.contract.errors import EngineFailure, EngineStopped, NeodimError, OutOfMemory
+from workers.engine.contrastive import NO_TOKEN_LEFT, contrastive_step, is_contrastive
+from workers.engine.generation import Generation
+from workers.engine.prefill import Prefill
+from workers.engine.sequence import Sequence
+from workers.engine.text_model import TextModel
+
+log = logging.getLogger(__name__)
+
+PATTERN_WAIT_S = 0.003
+"""How long a step waits for regular expressions; slower ones make only their own job wait."""
+
+IDLE_WAIT_S = 0.5
+"""Longest sleep of the idle loop, so that it can be seen to live."""
+
+
+class Engine:
+    """Continuous batching over a model's cache rows.
+
+    Args:
+        model: the model and its cache.
+        prefill_chunk: prompt tokens read between two steps.
+    """
+
+    def __init__(self, model: TextModel, prefill_chunk: int) -> None:
+        self._model = model
+        self._prefill = Prefill(model, prefill_chunk)
+        self._free_slots = list(range(model.slots))
+        self._arrived: deque[Generation] = deque()
+        self._waiting: deque[Generation] = deque()
+        self._running: list[Generation] = []
+        self._parked: dict[Generation, Future[None]] = {}
+        self._patterns = ThreadPoolExecutor(model.slots, thread_name_prefix="patterns")
+        self._wake = threading.Condition()
+        self._is_stopping = False
+        self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
+        self.n_turns = 0
+        self.turned_at = time.monotonic()
+
+    def start(self) -> None:
+        """Begin to run, in a thread of its own."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End the loop after the current step; whatever runs ends with `EngineStopped`."""
+        with self._wake:
+            self._is_stopping = True
+            self._wake.notify()
+        if self._thread.is_alive():
+            self._thread.join()
+        self._patterns.shutdown(wait=False)
+
+    def submit(self, generation: Generation) -> None:
+        """Take a generation; its sink hears of everything else. Any thread may call this."""
+        with self._wake:
+            if not self._is_stopping:
+                self._arrived.append(generation)
+                self._wake.notify()
+                return
+        generation.end(EngineStopped("the worker is stopping"))
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing runs or waits."""
+        return not (self._arrived or self._waiting or self._running)
+
+    def _run(self) -> None:
+        while True:
+            with self._wake:
+                if self._is_stopping:
+                    break
+                if self.is_idle:
+                    self._wake.wait(IDLE_WAIT_S)
+            self.turned_at = time.monotonic()
+            self.n_turns += 1
+            self.step()
+        for generation in [*self._running, *self._waiting, *self._arrived]:
+            generation.end(EngineStopped("the worker is stopping"))
+
+    @torch.inference_mode()
+    def step(self) -> None:
+        """Give every running generation that can have one its next tokens."""
+        with self._wake:
+            self._waiting.extend(self._arrived)
+            self._arrived.clear()
+        self._let_go()
+        self._admit()
+        self._read_prompt()
+        ready = [each for each in self._running if self._is_ready(each)]
+        self._advance([each for each in ready if not is_contrastive(each.sequences[0])])
+        for generation in ready:
+            if is_contrastive(generation.sequences[0]):
+                self._advance([generation])
+        self._await_patterns()
+
+    def _is_ready(self, generation: Generation) -> bool:
+        return generation not in self._parked and not self._prefill.is_waiting(generation)
+
+    def _let_go(self) -> None:
+        """End what was cancelled, running or not."""
+        for generation in [each for each in self._waiting if each.is_cancelled]:
+            self._waiting.remove(generation)
+            generation.end()
+        for generation in [each for each in self._running if each.is_cancelled]:
+            if generation not in self._parked:
+                self._retire(generation)
+
+    def _admit(self) -> None:
+        """Start waiting generations in order of arrival, as far as there are slots."""
+        while self._waiting:
+            generation = self._waiting[0]
+            growing = generation.growing
+            if not generation.is_finished and len(growing) > len(self._free_slots):
+                return
+            self._waiting.popleft()
+            if generation.is_finished:
+                generation.end()
+                continue
+            for sequence in growing:
+                sequence.slot = heapq.heappop(self._free_slots)
+            self._running.append(generation)
+            self._prefill.add(generation)
+
+    def _read_prompt(self) -> None:
+        """Read one chunk of the prompt that is first in line."""
+        run = self._prefill.next_run()
+        if run is None:
+            return
+        try:
+            self._prefill.read_chunk(run)
+        except Exception as error:  # noqa: BLE001 - the loop outlives any one request
+            self._retire(run.generation, error)
+
+    def _advance(self, generations: list[Generation]) -> None:
+        """One token for every growing sequence of these generations.
+
+        When that fails, the halves are tried apart, so that only what cannot be done alone fails,
+        and a batch too large for the memory shrinks.
+        """
+        if not generations:
+            return
+        sequences = [each for generation in generations for each in generation.growing]
+        try:
+            tokens = self._next_tokens(sequences)
+        except Exception as error:  # noqa: BLE001 - the loop outlives any one request
+            if len(generations) == 1:
+                self._retire(generations[0], error)
+                return
+            middle = len(generations) // 2
+            self._advance(generations[:middle])
+            self._advance(generations[middle:])
+            return
+        remaining = iter(tokens)
+        for generation in generations:
+            indices = [each.row.sequence for each in generation.growing]
+            self._give(generation, {index: next(remaining) for index in indices})
+
+    def _next_tokens(self, sequences: list[Sequence]) -> list[int | None]:
+        """The next token of each sequence; None where its constraints forbid every one."""
+        if is_contrastive(sequences[0]):
+            return [contrastive_step(self._model, sequences[0])]
+        scores = shape_scores(self._logits(sequences), [each.row for each in sequences])
+        choice = choose(scores, [each.row for each in sequences])
+        # The one synchronisation with the device in a step.
+        reply = torch.stack((choice.tokens, choice.is_empty.long())).tolist()
+        return [None if is_empty else token for token, is_empty in zip(*reply, strict=True)]
+
+    def _logits(self, sequences: list[Sequence]) -> Tensor:
+        """[B, V] scores of the sequences' next tokens, from the prefill or by reading the last."""
+        decoding = sorted(
+            (each for each in sequences if each.next_logits is None),
+            key=lambda each: each.slot or 0,
+        )
+        found = {each: each.next_logits for each in sequences}
+        if decoding:
+            outcome = self._model.decode(
+                [each.slot or 0 for each in decoding],
+                [each.row.generated[-1] for each in decoding],
+                [each.n_cached for each in decoding],
+            )
+            found.update(zip(decoding, outcome.logits, strict=True))
+        return torch.stack([logits for logits in found.values() if logits is not None])
+
+    def _give(self, generation: Generation, tokens: dict[int, int | None]) -> None:
+        """Let a generation take its tokens; slow text patterns do that beside the loop."""
+        taken = {index: token for index, token in tokens.items() if token is not None}
+        if len(taken) < len(tokens):
+            self._retire(generation, NoTokenLeft(NO_TOKEN_LEFT))
+            return
+        for sequence in generation.growing:
+            if not is_contrastive(sequence):
+                sequence.next_logits = None
+        stops = generation.job.stops
+        if stops is not None and stops.kind is StopKind.REGEX:
+            self._parked[generation] = self._patterns.submit(generation.accept, taken)
+            return
+        generation.accept(taken)
+        self._settle(generation)
+
+    def _await_patterns(self) -> None:
+        """Go on with the generations whose patterns have been tried."""
+        if not self._parked:
+            return
+        wait(self._parked.values(), timeout=PATTERN_WAIT_S)
+        for generation, future in list(self._parked.items()):
+            if not future.done():
+                continue
+            del self._parked[generation]
+            error = future.exception()
+            if isinstance(error, Exception):
+                self._retire(generation, error)
+            else:
+                self._settle(generation)
+
+    def _settle(self, generation: Generation) -> None:
+        """Publish what a step gave, free what ended, and retire a finished generation."""
+        if generation.is_finished:
+            self._retire(generation)
+            return
+        for sequence in generation.sequences:
+            if sequence.is_end_of_text:
+                self._free(sequence)
+        generation.publish(is_last=False)
+
+    def _retire(self, generation: Generation, error: Exception | None = None) -> None:
+        """End a running generation and free its slots."""
+        self._running.remove(generation)
+        self._prefill.remove(generation)
+        for sequence in generation.sequences:
+            self._free(sequence)
+        generation.end(None if error is None else as_neodim_error(error))
+
+    def _free(self, sequence: Sequence) -> None:
+        if sequence.slot is not None:
+            heapq.heappush(self._free_slots, sequence.slot)
+            sequence.slot = None
+
+
+def as_neodim_error(error: Exception) -> NeodimError:
+    """An error of a step as a job's record may hold it; unexpected ones go to the log."""
+    if isinstance(error, NeodimError):
+        return error
+    log.error("a step of the engine failed", exc_info=error)
+    is_memory = isinstance(error, (torch.OutOfMemoryError, MemoryError))
+    if is_memory or "can't allocate memory" in str(error):
+        return OutOfMemory("the device has not enough memory for this request")
+    return EngineFailure(f"the model failed: {type(error).__name__}")

@@ -1,0 +1,81 @@
+"""One text in the making: its tokens, what they spell, and whether it has to end."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from neodim_sampling.row import SamplingRow
+from neodim_sampling.text.decoder import IncrementalDecoder
+from neodim_sampling.text.stops import StopChecker, StopMatch
+from workers.contract.text_job import TextDelta
+
+
+class Sequence:
+    """One sequence of a generation; changed only by the thread that advances it.
+
+    Args:
+        row: its tokens and sampling settings.
+        decoder: spells the generated tokens.
+        stops: looks for text that ends it.
+    """
+
+    def __init__(self, row: SamplingRow, decoder: IncrementalDecoder, stops: StopChecker) -> None:
+        self.row = row
+        self.decoder = decoder
+        self.match: StopMatch | None = None
+        self.is_end_of_text = False
+        self.slot: int | None = None
+        self.next_logits: Tensor | None = None
+        """Contrastive search only: [V], scores of the next token."""
+        self.context: list[Tensor] = []
+        """Contrastive search only: hidden states [n, H] of everything read so far, in parts."""
+        self._stops = stops
+        self._n_sent_tokens = 0
+        self._n_sent_characters = 0
+
+    @property
+    def n_cached(self) -> int:
+        """Tokens that the cache holds before the newest one is read."""
+        return len(self.row.input_ids) + len(self.row.generated) - 1
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it has what it needs; it may still grow while its siblings have not."""
+        return self.match is not None or self.is_end_of_text
+
+    def accept(self, token: int) -> None:
+        """Take the next token and see what it means for the text.
+
+        Raises:
+            StopPatternTimeout: a regular expression took too long on the text.
+        """
+        self.row.append(token)
+        self.decoder.push(token)
+        constraints = self.row.settings.constraints
+        self.is_end_of_text = constraints.can_stop_early and token in constraints.eos_ids
+        if self.match is None:
+            self.match = self._stops.check(self.decoder.stable_text)
+
+    def take_delta(self, *, is_last: bool) -> TextDelta | None:
+        """What came since the last call; None if nothing did.
+
+        Args:
+            is_last: whether nothing will follow, so that text held back must go too.
+        """
+        visible = self._visible_text(is_last)
+        tokens = tuple(self.row.generated[self._n_sent_tokens :])
+        text = visible[self._n_sent_characters :]
+        self._n_sent_tokens = len(self.row.generated)
+        self._n_sent_characters = max(self._n_sent_characters, len(visible))
+        if not tokens and not text:
+            return None
+        return TextDelta(sequence=self.row.sequence, text=text, tokens=tokens)
+
+    def _visible_text(self, is_last: bool) -> str:
+        """The text that a client may see now: without a stop, or what may become one."""
+        if self.match is not None:
+            return self.decoder.stable_text[: self.match.start]
+        if is_last or self.is_end_of_text:
+            return self.decoder.final_text()
+        text = self.decoder.stable_text
+        return text[: len(text) - self._stops.held_back(text)]

@@ -1,0 +1,204 @@
+"""What runs in one worker process beside Celery: the engine and the threads that serve it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable
+
+import msgspec
+import redis
+
+from neodim_sampling.text.codec import TextCodec
+from workers.contract import keys
+from workers.contract.attempts import Attempt, AttemptStore
+from workers.contract.errors import (
+    EngineFailure,
+    EngineStopped,
+    LeaseLost,
+    NeodimError,
+    QueueUnavailable,
+)
+from workers.contract.fleet import Fleet, WorkerCard, WorkerState
+from workers.contract.redis_client import connect
+from workers.contract.settings import Settings
+from workers.contract.tickets import make_celery, top_up
+from workers.engine.engine import Engine
+from workers.engine.generation import Generation
+from workers.engine.prepare import Preparer
+from workers.engine.results import make_result
+from workers.engine.text_model import TextModel
+from workers.models.loader import LoadedModel
+from workers.publisher import STUCK_S, Output, Publisher
+
+log = logging.getLogger(__name__)
+
+BEAT_S = 2.0
+SWEEP_S = 1.0
+
+
+class WorkerHost:
+    """One worker: claims jobs, runs them, reports.
+
+    Args:
+        settings: of the service.
+        name: this worker's name.
+    """
+
+    def __init__(self, settings: Settings, name: str) -> None:
+        assert settings.redis_url is not None, "the launcher names a Redis"
+        self._settings = settings
+        self._name = name
+        self._redis = connect(settings.redis_url)
+        self._tickets = make_celery(settings.redis_url)
+        self._fleet = Fleet(self._redis)
+        self._store = AttemptStore(
+            self._redis,
+            worker=name,
+            lease_s=settings.lease_s,
+            result_ttl_s=settings.result_ttl_s,
+            max_attempts=settings.max_attempts,
+        )
+        self._started_ms = int(time.time() * 1000)
+        self._state = WorkerState.LOADING
+        self._max_length = 0
+        self._stopped = threading.Event()
+        self._threads = [
+            threading.Thread(target=self._every, args=(BEAT_S, self._beat), name="heartbeat"),
+            threading.Thread(target=self._every, args=(SWEEP_S, self._sweep), name="sweeper"),
+        ]
+        self._engine: Engine | None = None
+
+    def announce(self) -> None:
+        """Say that this worker is loading its model."""
+        self._beat()
+        self._threads[0].start()
+
+    def serve(self, loaded: LoadedModel) -> None:
+        """Begin to take jobs."""
+        settings = self._settings
+        model = TextModel(loaded.model, settings.slots, loaded.max_length)
+        self._codec = TextCodec(loaded.tokenizer)
+        self._preparer = Preparer(
+            self._codec,
+            eos_ids=loaded.eos_ids,
+            n_vocab=loaded.n_vocab,
+            slots=settings.slots,
+            max_length=loaded.max_length,
+        )
+        self._max_length = loaded.max_length
+        engine = self._engine = Engine(model, settings.prefill_chunk)
+        self._publisher = Publisher(self._store, lambda: engine.turned_at)
+        engine.start()
+        self._publisher.start()
+        self._state = WorkerState.READY
+        self._beat()
+        self._threads[1].start()
+
+    def stop(self) -> None:
+        """Hand back what runs and take no more."""
+        self._state = WorkerState.DRAINING
+        self._stopped.set()
+        if self._engine is not None:
+            self._engine.stop()
+
+    def leave(self) -> None:
+        """Stop reporting; the last thing a worker does."""
+        if self._engine is not None:
+            self._publisher.stop()
+        try:
+            self._fleet.leave(self._name)
+        except redis.RedisError as error:
+            log.warning("cannot sign off: %s", error)
+
+    def run_next_job(self) -> None:
+        """Claim the best waiting job and run it to its end; returns at once if nothing waits."""
+        if self._stopped.is_set():
+            return
+        attempt = self._store.claim(self._settings.model_name)
+        if attempt is not None:
+            self._run(attempt)
+
+    def _run(self, attempt: Attempt) -> None:
+        output = self._publisher.open(attempt)
+        try:
+            generation = self._generate(attempt, output)
+            finish = self._finisher(attempt, output, generation)
+        except NeodimError as error:
+            finish = self._failure(attempt, error)
+        except Exception as error:
+            log.exception("job %s failed", attempt.job_id)
+            finish = self._failure(attempt, EngineFailure(f"unexpected {type(error).__name__}"))
+        try:
+            self._publisher.close(output, finish)
+        except LeaseLost as error:
+            log.warning("%s", error)
+
+    def _generate(self, attempt: Attempt, output: Output) -> Generation:
+        """Run the job in the engine; returns when it has ended, however."""
+        try:
+            job = attempt.job()
+        except msgspec.ValidationError as error:
+            raise EngineFailure(f"the job was written by another version: {error}") from error
+        made = self._store.tokens_so_far(attempt) if attempt.number > 1 else {}
+        generation = self._preparer.prepare(job, made, output)
+        output.connect(generation.cancel)
+        if attempt.is_cancelled:
+            generation.cancel()
+        assert self._engine is not None, "jobs are claimed when the engine runs"
+        self._engine.submit(generation)
+        output.wait()
+        return generation
+
+    def _finisher(
+        self, attempt: Attempt, output: Output, generation: Generation
+    ) -> Callable[[], None]:
+        if isinstance(output.error, EngineStopped):
+            return lambda: self._store.hand_back(attempt)
+        if isinstance(output.error, NeodimError):
+            return self._failure(attempt, output.error)
+        result = make_result(generation, self._codec)
+        return lambda: self._store.succeed(attempt, result)
+
+    def _failure(self, attempt: Attempt, error: NeodimError) -> Callable[[], None]:
+        log.warning("job %s: %s: %s", attempt.job_id, error.code, error)
+        return lambda: self._store.fail(attempt, error.code, str(error))
+
+    def _every(self, seconds: float, act: Callable[[], None]) -> None:
+        while not self._stopped.wait(seconds):
+            try:
+                act()
+            except (redis.RedisError, QueueUnavailable) as error:
+                log.warning("%s: %s", act.__name__.strip("_"), error)
+
+    def _beat(self) -> None:
+        """Say that this worker lives, unless its engine does not."""
+        engine = self._engine
+        if engine is not None and time.monotonic() - engine.turned_at > STUCK_S:
+            log.error("the engine has not turned for %d s", STUCK_S)
+            return
+        self._fleet.report(
+            WorkerCard(
+                name=self._name,
+                model=self._settings.model_name,
+                state=self._state,
+                slots=self._settings.slots,
+                max_length=self._max_length,
+                pid=os.getpid(),
+                started_ms=self._started_ms,
+                step=engine.n_turns if engine is not None else 0,
+            )
+        )
+
+    def _sweep(self) -> None:
+        """Do what some one worker has to do: see to lost workers' jobs and lost tickets."""
+        holder = self._redis.get(keys.SWEEPER)
+        if holder not in (None, self._name.encode()):
+            return
+        self._redis.set(keys.SWEEPER, self._name, px=int(SWEEP_S * 3000))
+        self._store.sweep()
+        model = self._settings.model_name
+        n_waiting = self._redis.zcard(keys.waiting(model))
+        top_up(self._tickets, self._redis, model, n_waiting, self._settings.slots)

@@ -1,0 +1,151 @@
+"""From settings to a model in memory: where it comes from, its precision, its device."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+from transformers.utils import logging as transformers_logging
+
+from workers.contract.settings import Settings
+from workers.engine.families import FAMILIES
+from workers.models.gguf_import import import_gguf
+
+log = logging.getLogger(__name__)
+
+LONGEST_DEFAULT = 4096
+"""Tokens of a row when nobody says otherwise; more costs memory that few need."""
+
+PRECISIONS = {
+    "float32": torch.float32,
+    "float16": torch.float16,
+    "bfloat16": torch.bfloat16,
+}
+
+
+class ModelUnusable(Exception):
+    """The model that the settings name cannot be served; trying again changes nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedModel:
+    """A model in memory.
+
+    Args:
+        model: a transformers causal language model, in evaluation mode on its device.
+        tokenizer: its tokenizer.
+        eos_ids: tokens that end a text; may be empty.
+        n_vocab: tokens that have both a text and a score.
+        max_length: tokens that one sequence may have.
+    """
+
+    model: Any
+    tokenizer: Any
+    eos_ids: frozenset[int]
+    n_vocab: int
+    max_length: int
+
+
+def load_model(settings: Settings) -> LoadedModel:
+    """Load the model that the settings name.
+
+    Raises:
+        ModelUnusable: it is not there, or of a kind that is not supported.
+    """
+    transformers_logging.set_verbosity_error()
+    transformers_logging.disable_progress_bar()
+    assert settings.model is not None, "the launcher names a model"
+    try:
+        source, is_dequantised = _source(settings)
+        hub = {"revision": settings.model_revision, "cache_dir": settings.cache_dir}
+        config = AutoConfig.from_pretrained(source, **hub)
+        _check_family(config)
+        tokenizer = AutoTokenizer.from_pretrained(source, **hub)
+        device = _device(settings)
+        model: Any = AutoModelForCausalLM.from_pretrained(
+            source, dtype=_dtype(settings, device, is_dequantised), **hub
+        )
+    except (OSError, ValueError) as error:
+        raise ModelUnusable(f"--model: {settings.model} cannot be loaded: {error}") from error
+    model = model.to(device).eval()
+    loaded = LoadedModel(
+        model=model,
+        tokenizer=tokenizer,
+        eos_ids=_eos_ids(model),
+        n_vocab=min(len(tokenizer), model.config.vocab_size),
+        max_length=_max_length(settings, model.config),
+    )
+    log.warning("loaded %s in %s on %s", settings.model_name, _name(model.dtype), device)
+    return loaded
+
+
+def _source(settings: Settings) -> tuple[str, bool]:
+    """Directory or hub name to load from, and whether its weights were quantised once."""
+    name = settings.model or ""
+    if name.endswith(".gguf"):
+        return str(import_gguf(Path(name), Path(settings.data_dir) / "models")), True
+    return name, False
+
+
+def _check_family(config: Any) -> None:
+    if config.model_type not in FAMILIES:
+        raise ModelUnusable(
+            f"--model: models of type {config.model_type} are not supported; "
+            f"supported are {', '.join(FAMILIES)}"
+        )
+
+
+def _device(settings: Settings) -> torch.device:
+    """The one device that all layers go to."""
+    if not torch.cuda.is_available():
+        if "a" in settings.layers:
+            log.warning("no GPU was found, so --layers=%s means the CPU", settings.layers)
+        return torch.device("cpu")
+    parts = settings.layers.split(",")
+    return torch.device("cuda", parts.index("a")) if "a" in parts else torch.device("cpu")
+
+
+def _dtype(settings: Settings, device: torch.device, is_dequantised: bool) -> Any:
+    """Number format of the weights; weights that were quantised have no original to keep."""
+    if settings.precision != "original":
+        return PRECISIONS[settings.precision]
+    if not is_dequantised:
+        return "auto"
+    if device.type == "cuda":
+        return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16
+    return torch.bfloat16 if torch.cpu._is_avx512_bf16_supported() else torch.float32
+
+
+def _eos_ids(model: Any) -> frozenset[int]:
+    ids = model.generation_config.eos_token_id
+    if ids is None:
+        ids = model.config.eos_token_id
+    if ids is None:
+        return frozenset()
+    return frozenset([ids] if isinstance(ids, int) else ids)
+
+
+def _max_length(settings: Settings, config: Any) -> int:
+    """Tokens that one sequence may have.
+
+    Raises:
+        ModelUnusable: more was asked for than the model's positions.
+    """
+    context = getattr(config, "max_position_embeddings", None) or getattr(
+        config, "seq_length", None
+    )
+    if settings.max_length is None:
+        return min(context or LONGEST_DEFAULT, LONGEST_DEFAULT)
+    if context is not None and settings.max_length > context:
+        raise ModelUnusable(
+            f"--max-length: {settings.max_length} is more than the model's context of {context}"
+        )
+    return settings.max_length
+
+
+def _name(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
