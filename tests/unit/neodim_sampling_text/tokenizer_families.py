@@ -22,4 +22,4 @@ def load_records(name: str) -> list[dict[str, Any]]:
 def load_codec(family: str) -> TextCodec:
     from transformers import AutoTokenizer
 
-    return TextCodec(AutoTokenizer.from_pretrained(DATA / "tokenizers" / family))
+    return TextCodec(AutoTokenizer.from_pretrained(DATA / "tiny" / family))

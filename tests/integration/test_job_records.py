@@ -1,0 +1,294 @@
+"""Job records in a real Redis: one truth a job, and only its current attempt may write."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from neodim_sampling.parameters import PreamblePrompt
+from workers.contract import keys
+from workers.contract.attempts import Attempt, AttemptStore, Progress
+from workers.contract.errors import JobNotFound, LeaseLost
+from workers.contract.job_record import COMPRESSED_FROM_BYTES, JobState
+from workers.contract.redis_client import Client, connect
+from workers.contract.store import FIRST_EVENT, JobStore
+from workers.contract.text_job import (
+    FinishReason,
+    PenaltyReport,
+    PromptReport,
+    SequenceResult,
+    TextDelta,
+    TextJob,
+    TextResult,
+)
+
+pytestmark = pytest.mark.redis
+
+MODEL = "m"
+MAX_ATTEMPTS = 3
+
+
+@pytest.fixture
+def client(redis_url: str) -> Client:
+    return connect(redis_url)
+
+
+@pytest.fixture
+def store(client: Client) -> JobStore:
+    return JobStore(client, result_ttl_s=100)
+
+
+def attempts(client: Client, worker: str = "w", lease_s: int = 60) -> AttemptStore:
+    return AttemptStore(
+        client, worker=worker, lease_s=lease_s, result_ttl_s=100, max_attempts=MAX_ATTEMPTS
+    )
+
+
+def text_job(text: str = "Hi") -> TextJob:
+    prompt = PreamblePrompt(preamble="", text=text, max_total_tokens=20)
+    return TextJob(model=MODEL, prompt=prompt, max_new_tokens=4, seed=5)
+
+
+def result(text: str = "!", *, is_partial: bool = False) -> TextResult:
+    return TextResult(
+        prompt=PromptReport(
+            preamble="",
+            used_prompt="Hi",
+            n_preamble=0,
+            n_original_prompt=1,
+            n_original_input=1,
+            n_used_prompt=1,
+            n_used_input=1,
+        ),
+        penalty=PenaltyReport(),
+        sequences=(
+            SequenceResult(
+                text=text,
+                stop_string="",
+                stop_match="",
+                tail="",
+                output_text="Hi" + text,
+                penalty_text_at_end="",
+                tokens=(1,),
+                finish_reason=FinishReason.LENGTH,
+            ),
+        ),
+        n_generated=1,
+        is_partial=is_partial,
+    )
+
+
+def news(attempt: Attempt, batch: int, text: str, *tokens: int) -> Progress:
+    delta = TextDelta(sequence=0, text=text, tokens=tokens)
+    return Progress(attempt=attempt, batch=batch, n_generated=len(tokens), deltas=(delta,))
+
+
+def claimed(worker: AttemptStore) -> Attempt:
+    attempt = worker.claim(MODEL)
+    assert attempt is not None
+    return attempt
+
+
+def kinds(store: JobStore, job_id: str) -> list[str]:
+    return [event.state or event.kind for event in store.events(job_id, FIRST_EVENT, 0)]
+
+
+def test_job_survives_the_way_through_redis_whatever_its_size(
+    client: Client, store: JobStore
+) -> None:
+    job = text_job("word " * COMPRESSED_FROM_BYTES)
+
+    record = store.create("neodim", job, owner="me")
+    attempt = claimed(attempts(client))
+
+    assert record.state is JobState.QUEUED
+    assert (record.owner, record.n_expected) == ("me", 4)
+    assert attempt.job() == job
+
+
+def test_jobs_are_claimed_in_order_of_arrival(client: Client, store: JobStore) -> None:
+    ids = [store.create("neodim", text_job()).id for _ in range(5)]
+
+    worker = attempts(client)
+
+    assert [claimed(worker).job_id for _ in ids] == ids
+    assert worker.claim(MODEL) is None
+
+
+def test_finished_job_has_result_last_event_and_an_end_of_life(
+    client: Client, store: JobStore
+) -> None:
+    job_id = store.create("neodim", text_job()).id
+    worker = attempts(client)
+    attempt = claimed(worker)
+
+    worker.publish([news(attempt, 1, "!", 1)])
+    worker.succeed(attempt, result())
+
+    record = store.get(job_id)
+    assert record.state is JobState.SUCCEEDED
+    assert record.result == result()
+    assert record.created_ms <= (record.started_ms or 0) <= (record.finished_ms or 0)
+    assert kinds(store, job_id) == ["queued", "running", "delta", "succeeded"]
+    lives = [client.ttl(key(job_id)) for key in (keys.job, keys.events, keys.done)]
+    assert all(0 < life <= 100 for life in lives)
+    assert client.exists(keys.LEASES, keys.waiting(MODEL)) == 0
+
+
+def test_batch_sent_twice_is_written_once(client: Client, store: JobStore) -> None:
+    job_id = store.create("neodim", text_job()).id
+    worker = attempts(client)
+    attempt = claimed(worker)
+
+    for _ in range(2):
+        worker.publish([news(attempt, 1, "ab", 1, 2)])
+    worker.publish([news(attempt, 2, "c", 3)])
+
+    assert kinds(store, job_id).count("delta") == 2
+    assert worker.tokens_so_far(attempt) == {0: [1, 2, 3]}
+
+
+def test_waiter_wakes_when_the_job_ends_and_any_number_may_wait(
+    client: Client, store: JobStore
+) -> None:
+    job_id = store.create("neodim", text_job()).id
+    worker = attempts(client)
+
+    unfinished = store.wait(job_id, 0.01)
+    worker.succeed(claimed(worker), result())
+
+    assert unfinished.state is JobState.QUEUED
+    assert [store.wait(job_id, 30).state for _ in range(3)] == [JobState.SUCCEEDED] * 3
+
+
+def test_cancel_ends_a_waiting_job_at_once(client: Client, store: JobStore) -> None:
+    job_id = store.create("neodim", text_job()).id
+
+    record = store.cancel(job_id)
+
+    assert record.state is JobState.CANCELLED
+    assert attempts(client).claim(MODEL) is None
+    assert kinds(store, job_id) == ["queued", "cancelled"]
+
+
+def test_cancel_reaches_the_worker_and_keeps_the_text(client: Client, store: JobStore) -> None:
+    job_id = store.create("neodim", text_job()).id
+    worker = attempts(client)
+    attempt = claimed(worker)
+
+    store.cancel(job_id)
+    replies = worker.publish([news(attempt, 1, "!", 1)])
+    worker.succeed(attempt, result(is_partial=True))
+
+    assert replies == ["1"]
+    assert store.get(job_id).state is JobState.CANCELLED
+    assert store.get(job_id).result == result(is_partial=True)
+
+
+def test_cancel_changes_nothing_of_an_ended_job(client: Client, store: JobStore) -> None:
+    job_id = store.create("neodim", text_job()).id
+    worker = attempts(client)
+    worker.succeed(claimed(worker), result())
+
+    assert store.cancel(job_id).state is JobState.SUCCEEDED
+
+
+def test_unknown_job_is_not_found_by_any_call(store: JobStore) -> None:
+    for call in (store.get, store.cancel, lambda job_id: store.wait(job_id, 0)):
+        with pytest.raises(JobNotFound):
+            call("no-such-job")
+
+
+def test_lapsed_lease_puts_the_job_back_at_its_old_place(client: Client, store: JobStore) -> None:
+    first = store.create("neodim", text_job()).id
+    lost = attempts(client, "lost", lease_s=0)
+    attempt = claimed(lost)
+    lost.publish([news(attempt, 1, "ab", 1, 2)])
+    store.create("neodim", text_job())
+    time.sleep(0.01)
+
+    models = attempts(client, "other").sweep()
+
+    again = claimed(attempts(client, "other"))
+    assert models == [MODEL]
+    assert (again.job_id, again.number) == (first, 2)
+    assert attempts(client).tokens_so_far(again) == {0: [1, 2]}
+
+
+def test_lost_worker_can_write_nothing_more(client: Client, store: JobStore) -> None:
+    job_id = store.create("neodim", text_job()).id
+    lost = attempts(client, "lost", lease_s=0)
+    old = claimed(lost)
+    time.sleep(0.01)
+    other = attempts(client, "other")
+    other.sweep()
+    new = claimed(other)
+
+    replies = lost.publish([news(old, 1, "late", 9)])
+    with pytest.raises(LeaseLost):
+        lost.succeed(old, result("late"))
+    with pytest.raises(LeaseLost):
+        lost.fail(old, "engine_failure", "late")
+    lost.hand_back(old)
+    other.succeed(new, result("right"))
+
+    assert replies == ["lost"]
+    assert store.get(job_id).result == result("right")
+    assert kinds(store, job_id) == ["queued", "running", "queued", "running", "succeeded"]
+
+
+def test_job_that_loses_too_many_workers_fails_and_says_so(client: Client, store: JobStore) -> None:
+    job_id = store.create("neodim", text_job()).id
+    worker = attempts(client, lease_s=0)
+
+    for _ in range(MAX_ATTEMPTS):
+        claimed(worker)
+        time.sleep(0.01)
+        worker.sweep()
+
+    record = store.get(job_id)
+    assert record.state is JobState.FAILED
+    assert record.error is not None
+    assert record.error[0] == "worker_lost"
+    assert worker.claim(MODEL) is None
+
+
+def test_job_handed_back_counts_no_loss(client: Client, store: JobStore) -> None:
+    job_id = store.create("neodim", text_job()).id
+    worker = attempts(client)
+
+    for _ in range(MAX_ATTEMPTS + 2):
+        worker.hand_back(claimed(worker))
+
+    assert store.get(job_id).state is JobState.QUEUED
+    assert store.get(job_id).attempt == MAX_ATTEMPTS + 2
+
+
+def test_job_cancelled_between_two_attempts_is_ended_by_the_next_worker(
+    client: Client, store: JobStore
+) -> None:
+    job_id = store.create("neodim", text_job()).id
+    worker = attempts(client)
+    worker.hand_back(claimed(worker))
+
+    state = store.cancel(job_id).state
+    attempt = claimed(worker)
+
+    assert state is JobState.QUEUED
+    assert attempt.is_cancelled
+
+
+def test_events_wait_for_news_and_go_on_after_any_of_them(client: Client, store: JobStore) -> None:
+    job_id = store.create("neodim", text_job()).id
+    worker = attempts(client)
+    attempt = claimed(worker)
+    seen = store.events(job_id, FIRST_EVENT, 0)
+
+    none = store.events(job_id, seen[-1].id, 0.01)
+    worker.publish([news(attempt, 1, "a\u00fc", 1)])
+    new = store.events(job_id, seen[-1].id, 5)
+
+    assert list(none) == []
+    assert [(event.kind, event.text, event.tokens) for event in new] == [("delta", "a\u00fc", (1,))]
+    assert not new[0].is_last
