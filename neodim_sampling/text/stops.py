@@ -176,7 +176,10 @@ class _Patterns:
         try:
             if budget_s <= 0:
                 raise TimeoutError
-            match = self._patterns[string].search(text, timeout=budget_s, partial=partial)
+            # Concurrent: a slow search must not hold the interpreter's lock against other jobs.
+            match = self._patterns[string].search(
+                text, timeout=budget_s, partial=partial, concurrent=True
+            )
         except TimeoutError as error:
             raise StopPatternTimeout(
                 f"stop_strings: the pattern {_shown(string)} takes too long on the generated text"

@@ -42,7 +42,8 @@ VARIED: list[dict[str, Any]] = [
 
 @pytest.fixture
 def engine() -> Iterator[TinyEngine]:
-    yield from running()
+    with running() as engine:
+        yield engine
 
 
 @pytest.fixture
@@ -64,10 +65,9 @@ def n_free_slots(engine: TinyEngine) -> int:
 def test_family_gives_the_recorded_answers_beside_each_other(family: str) -> None:
     expected = {each["name"]: each for each in cases(family)}
 
-    for engine in running(family):
-        with ThreadPoolExecutor(4) as pool:
-            results = pool.map(lambda each: engine.generate(**each["request"]), expected.values())
-            found = {name: answer(each) for name, each in zip(expected, results, strict=True)}
+    with running(family) as engine, ThreadPoolExecutor(4) as pool:
+        results = pool.map(lambda each: engine.generate(**each["request"]), expected.values())
+        found = {name: answer(each) for name, each in zip(expected, results, strict=True)}
 
     for name, case in expected.items():
         if (family, name) not in AGAINST_THE_SPECIFICATION:
@@ -78,7 +78,7 @@ def test_family_gives_the_recorded_answers_beside_each_other(family: str) -> Non
 def test_llama_prompt_fits_and_keeps_its_start_token_when_cut(name: str) -> None:
     request = next(each["request"] for each in cases("llama") if each["name"] == name)
 
-    for engine in running("llama"):
+    with running("llama") as engine:
         generation, ear = engine.submit(job(**request))
         result = answer(engine.result(generation, ear))
 
@@ -112,7 +112,7 @@ def test_sequences_of_one_job_differ_and_count_alike(engine: TinyEngine) -> None
 def test_prompt_read_in_chunks_gives_the_same_text(engine: TinyEngine, chunk: int) -> None:
     whole = engine.generate(top_k=1)
 
-    for other in running(chunk=chunk):
+    with running(chunk=chunk) as other:
         chunked = other.generate(top_k=1)
 
     assert chunked == whole

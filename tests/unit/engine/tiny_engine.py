@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -125,8 +126,9 @@ def answer(result: TextResult) -> dict[str, Any]:
     return renderer.render_result(result)
 
 
+@contextmanager
 def running(family: str = "gpt2", **options: Any) -> Iterator[TinyEngine]:
-    """A fixture's engine."""
+    """An engine that is stopped afterwards."""
     engine = TinyEngine(family, **options)
     yield engine
     engine.stop()
