@@ -13,10 +13,10 @@ from neodim_sampling.errors import InvalidParams, StopPatternTimeout
 from neodim_sampling.parameters import StopKind, StopParams
 from neodim_sampling.text.automaton import string_automaton
 
-SEARCH_TIMEOUT_S = 0.5
+SEARCH_TIMEOUT_S = 0.3
 """Seconds for one search of one pattern."""
 
-SEQUENCE_TIMEOUT_S = 1.5
+SEQUENCE_TIMEOUT_S = 1.0
 """Seconds for all slow searches of one sequence."""
 
 SLOW_SEARCH_S = 0.01

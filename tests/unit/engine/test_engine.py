@@ -228,7 +228,7 @@ def test_pattern_that_takes_too_long_fails_its_own_job_and_holds_up_nobody(
 ) -> None:
     fields = {"temperature": 1.0, "generated_tokens_count": 60}
     slow = still_engine.submit(
-        job(**fields, stop_strings=[r"(?s)(?:.|.)*\x00{3}"], stop_strings_type="regex")
+        job(**fields, stop_strings=[r"(?s)(?:.|.)*[\x00-\x01]{3}"], stop_strings_type="regex")
     )
     neighbour = still_engine.submit(job(**fields))
     n_steps = 0
