@@ -1,0 +1,85 @@
+"""Puts the API together: `create_app` is what gunicorn runs."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from flask import Flask
+from flask_smorest import Api
+
+from api import auth, cors, docs, errors, health, request_id, services
+from api.fleet_view import FleetView
+from api.jobs import routes as jobs
+from api.neodim import routes as neodim
+from api.protocols import Protocols, Room, error_body_by_path
+from api.settings import Settings, load_api_keys, read_settings, redis_address
+from api.submission import Submission
+from workers.contract.fleet import Fleet
+from workers.contract.redis_client import connect
+from workers.contract.settings import VERSION
+from workers.contract.store import JobStore
+from workers.contract.tickets import make_celery, send_ticket
+
+PROTOCOLS = (neodim.NEODIM,)
+ROOMS: tuple[Room, ...] = (neodim.ROOM, jobs.ROOM, health.ROOM)
+
+
+def create_app(settings: Settings | None = None) -> Flask:
+    """The application.
+
+    Args:
+        settings: None = those that this process was started with.
+
+    Raises:
+        OSError, ValueError: the settings cannot work.
+    """
+    settings = settings or read_settings()
+    app = Flask("neodim", static_folder=None)
+    app.config.update(_flask_config(settings))
+    # A redirect would have to name a host, and the client's Host header is not to be trusted.
+    app.url_map.merge_slashes = False
+    request_id.install(app)
+    cors.install(app)
+    auth.install(app, auth.KeyRing(load_api_keys(settings)))
+    services.install(app, _make_services(settings))
+    api = Api()
+    # Every endpoint documents its own errors, in the shape of its protocol.
+    api.DEFAULT_ERROR_RESPONSE_NAME = None
+    api.init_app(app)
+    for room in ROOMS:
+        api.register_blueprint(room.blueprint)
+    docs.install(app, api.spec.to_dict())
+    errors.install(app, error_body_by_path(ROOMS, default=neodim.ROOM.error_body))
+    return app
+
+
+def _make_services(settings: Settings) -> services.Services:
+    redis_url = redis_address(settings)
+    client = connect(redis_url)
+    store = JobStore(client, settings.result_ttl_s)
+    fleet = FleetView(Fleet(client))
+    send = partial(send_ticket, make_celery(redis_url))
+    return services.Services(
+        settings=settings,
+        store=store,
+        fleet=fleet,
+        submission=Submission(store, fleet, send, settings),
+        protocols=Protocols(PROTOCOLS),
+    )
+
+
+def _flask_config(settings: Settings) -> dict[str, Any]:
+    return {
+        "MAX_CONTENT_LENGTH": settings.body_limit_bytes,
+        "API_TITLE": "Neodim",
+        "API_VERSION": VERSION,
+        "OPENAPI_VERSION": "3.1.0",
+        "OPENAPI_URL_PREFIX": "/",
+        "OPENAPI_JSON_PATH": "openapi.json",
+        "API_SPEC_OPTIONS": {
+            "components": {"securitySchemes": {"key": {"type": "http", "scheme": "bearer"}}},
+            # The empty alternative: a service may be started without keys.
+            "security": [{"key": []}, {}],
+        },
+    }

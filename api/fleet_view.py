@@ -1,0 +1,40 @@
+"""What this process knows of the workers, asked for at most once a second."""
+
+from __future__ import annotations
+
+import time
+
+from workers.contract.fleet import Fleet, WorkerCard, WorkerState
+
+MAX_AGE_S = 1.0
+
+
+class FleetView:
+    """The workers, as they were a moment ago.
+
+    Args:
+        fleet: where they report.
+        max_age_s: for how long an answer is believed.
+    """
+
+    def __init__(self, fleet: Fleet, max_age_s: float = MAX_AGE_S) -> None:
+        self._fleet = fleet
+        self._max_age_s = max_age_s
+        self._cards: list[WorkerCard] = []
+        self._valid_until = 0.0
+
+    def workers(self, model: str) -> list[WorkerCard]:
+        """Every worker of the model.
+
+        Raises:
+            redis.RedisError: Redis does not answer.
+        """
+        now = time.monotonic()
+        if now >= self._valid_until:
+            self._cards = self._fleet.workers()
+            self._valid_until = now + self._max_age_s
+        return [card for card in self._cards if card.model == model]
+
+    def ready(self, model: str) -> list[WorkerCard]:
+        """The workers of the model that take jobs now."""
+        return [card for card in self.workers(model) if card.state is WorkerState.READY]

@@ -1,0 +1,116 @@
+"""A job's events as a stream (server-sent events, WHATWG HTML 9.2), from any place on."""
+
+from __future__ import annotations
+
+import logging
+import re
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import redis
+
+from api.connection import Connection
+from api.jobs.renderer import render_job
+from api.protocols import Protocols
+from api.replies import to_json
+from workers.contract.errors import InvalidParams, JobNotFound
+from workers.contract.job_record import JobEvent
+from workers.contract.store import FIRST_EVENT, JobStore
+
+PING_S = 15.0
+"""Longest silence in a stream."""
+
+SLICE_S = 1.0
+"""How long a reader's leaving can go unnoticed."""
+
+COMMENT = b":\n\n"
+_EVENT_ID = re.compile(r"(\d{1,20})(?:-(\d{1,20}))?", re.ASCII)
+
+log = logging.getLogger(__name__)
+
+
+def parse_event_id(field: str, event_id: str | None) -> str:
+    """Where to begin.
+
+    Args:
+        field: which part of the request says it, for the error.
+        event_id: id of the last event that the client has, None = it has none.
+
+    Raises:
+        InvalidParams: it is no id of an event.
+    """
+    if event_id is None:
+        return FIRST_EVENT
+    found = _EVENT_ID.fullmatch(event_id)
+    if not found or any(int(part) >= 2**64 for part in found.groups(default="0")):
+        raise InvalidParams(field, f"{event_id[:40]!r} is not the id of an event")
+    return event_id
+
+
+class EventStream:
+    """Follows one job.
+
+    Args:
+        store: has the job.
+        protocols: write its result.
+        job_id: which job.
+        connection: the reader's.
+    """
+
+    def __init__(
+        self, store: JobStore, protocols: Protocols, job_id: str, connection: Connection
+    ) -> None:
+        self._store = store
+        self._protocols = protocols
+        self._job_id = job_id
+        self._connection = connection
+
+    def frames(self, after: str) -> Iterator[bytes]:
+        """The events after one of them, to the last one, which is the job's end.
+
+        A reader that leaves only ends its own stream.
+        """
+        # The first bytes let the response's head go out, however long the first event takes.
+        yield COMMENT
+        try:
+            yield from self._follow(after)
+        except JobNotFound:
+            log.info("job %s was removed while its events were read", self._job_id)
+        except redis.RedisError as error:
+            # The head is out; the reader comes back and goes on after the last event it has.
+            log.warning("Redis failed while events of job %s were read: %s", self._job_id, error)
+
+    def _follow(self, after: str) -> Iterator[bytes]:
+        block_s = 0.0
+        is_ended = False
+        silent_since = time.monotonic()
+        while True:
+            for event in self._store.events(self._job_id, after, block_s):
+                after = event.id
+                frame = self._frame(event)
+                if frame:
+                    yield frame
+                    silent_since = time.monotonic()
+                if event.is_last:
+                    return
+            # The end is written together with its event: one more look after it finds that.
+            if is_ended or not self._connection.is_open():
+                return
+            is_ended = self._store.get(self._job_id).state.is_ended
+            block_s = 0.0 if is_ended else SLICE_S
+            if time.monotonic() - silent_since >= PING_S:
+                yield COMMENT
+                silent_since = time.monotonic()
+
+    def _frame(self, event: JobEvent) -> bytes | None:
+        data: dict[str, Any]
+        if event.kind == "delta":
+            if not event.text:
+                return None
+            data = {"index": event.sequence, "text": event.text}
+        elif event.kind == "state":
+            data = {"state": event.state}
+        else:
+            data = render_job(self._store.get(self._job_id), self._protocols)
+        return f"id: {event.id}\nevent: {event.kind}\ndata: ".encode() + to_json(data) + b"\n\n"

@@ -1,0 +1,86 @@
+"""What a protocol is to the rest of the API: how it reads requests, writes results and errors.
+
+A protocol is one package that builds a `Protocol` and a `Room`; `api.app` lists them, and nothing
+else has to know.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from flask_smorest import Blueprint
+
+from api.errors import ErrorBody
+from api.settings import Settings
+from workers.contract.errors import InvalidParams
+from workers.contract.job_record import JobRecord
+from workers.contract.text_job import TextJob
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Protocol:
+    """One protocol.
+
+    Args:
+        name: by which jobs and `/v1/jobs` know it.
+        load: translates a request's JSON object; raises `RequestRejected`.
+        render: writes the result of a record that has one.
+    """
+
+    name: str
+    load: Callable[[Mapping[str, Any], Settings], TextJob]
+    render: Callable[[JobRecord], dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Room:
+    """Endpoints that belong together.
+
+    Args:
+        blueprint: the endpoints.
+        prefix: start of their paths, for which `error_body` writes the errors.
+        error_body: how errors are written there.
+    """
+
+    blueprint: Blueprint
+    prefix: str
+    error_body: ErrorBody
+
+
+class Protocols:
+    """The protocols that a service speaks.
+
+    Args:
+        protocols: each of them.
+    """
+
+    def __init__(self, protocols: Sequence[Protocol]) -> None:
+        self._by_name = {each.name: each for each in protocols}
+
+    def named(self, name: str) -> Protocol:
+        """The protocol of a name.
+
+        Raises:
+            InvalidParams: there is none.
+        """
+        if name not in self._by_name:
+            allowed = ", ".join(sorted(self._by_name))
+            raise InvalidParams("protocol", f"{name[:40]!r} is not known; allowed are {allowed}")
+        return self._by_name[name]
+
+    def render(self, record: JobRecord) -> dict[str, Any] | None:
+        """A record's result as its protocol writes it; None while there is none."""
+        return None if record.result is None else self._by_name[record.protocol].render(record)
+
+
+def error_body_by_path(rooms: Sequence[Room], default: ErrorBody) -> Callable[[str], ErrorBody]:
+    """How errors are written, by path: that of the longest prefix, else the default."""
+    longest_first = sorted(rooms, key=lambda room: len(room.prefix), reverse=True)
+
+    def error_body(path: str) -> ErrorBody:
+        found = (room.error_body for room in longest_first if path.startswith(room.prefix))
+        return next(found, default)
+
+    return error_body

@@ -1,0 +1,62 @@
+"""What the HTTP side itself refuses or gives up; `api.errors` says what each is in HTTP."""
+
+from __future__ import annotations
+
+from workers.contract.errors import JobError, NeodimError, RequestRejected
+
+
+class MalformedBody(RequestRejected):
+    """The body is not one JSON object that means the same to everybody."""
+
+    code = "malformed_body"
+
+
+class BodyTooLarge(RequestRejected):
+    """The body is longer than this server reads."""
+
+    code = "body_too_large"
+
+
+class WrongMediaType(RequestRejected):
+    """The body is said to be something else than what is read here."""
+
+    code = "unsupported_media_type"
+
+
+class BadRequest(RequestRejected):
+    """The request's line or headers cannot be understood."""
+
+    code = "bad_request"
+
+
+class Unauthorized(NeodimError):
+    """No valid API key came with the request."""
+
+    code = "unauthorized"
+
+
+class PathNotFound(NeodimError):
+    """Nothing is served at this path."""
+
+    code = "not_found"
+
+
+class MethodNotAllowed(NeodimError):
+    """The path is served, but not for this method."""
+
+    code = "method_not_allowed"
+
+
+class ClientGone(NeodimError):
+    """The client closed its connection before the answer; nobody reads this."""
+
+    code = "client_gone"
+
+
+class JobCancelled(JobError):
+    """The job that a synchronous call waits for was cancelled by somebody else."""
+
+    code = "job_cancelled"
+
+    def __init__(self, job_id: str) -> None:
+        super().__init__(f"job {job_id} was cancelled; /v1/jobs/{job_id} has the text made so far")

@@ -1,0 +1,50 @@
+"""What requests work with: made once per process, reached through the application."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from flask import Flask, current_app
+
+from api.fleet_view import FleetView
+from api.protocols import Protocols
+from api.settings import Settings
+from api.submission import Submission
+from workers.contract.errors import JobNotFound
+from workers.contract.job_record import JobRecord
+from workers.contract.store import JobStore
+
+_KEY = "neodim"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Services:
+    """Everything that a request may need."""
+
+    settings: Settings
+    store: JobStore
+    fleet: FleetView
+    submission: Submission
+    protocols: Protocols
+
+    def own_job(self, job_id: str, owner: str) -> JobRecord:
+        """A job of this owner.
+
+        Raises:
+            JobNotFound: there is none of that id, or it is another's.
+        """
+        record = self.store.get(job_id)
+        if record.owner != owner:
+            raise JobNotFound(job_id)
+        return record
+
+
+def install(app: Flask, made: Services) -> None:
+    """Give them to the application."""
+    app.extensions[_KEY] = made
+
+
+def services() -> Services:
+    """Those of the current application."""
+    found: Services = current_app.extensions[_KEY]
+    return found
