@@ -13,7 +13,7 @@ from api.fleet_view import FleetView
 from api.jobs import routes as jobs
 from api.neodim import routes as neodim
 from api.protocols import Protocols, Room, error_body_by_path
-from api.settings import Settings, load_api_keys, read_settings, redis_address
+from api.settings import Settings, read_settings, redis_address
 from api.submission import Submission
 from workers.contract.fleet import Fleet
 from workers.contract.redis_client import connect
@@ -32,7 +32,7 @@ def create_app(settings: Settings | None = None) -> Flask:
         settings: None = those that this process was started with.
 
     Raises:
-        OSError, ValueError: the settings cannot work.
+        ValueError: the settings cannot work.
     """
     settings = settings or read_settings()
     app = Flask("neodim", static_folder=None)
@@ -41,7 +41,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     app.url_map.merge_slashes = False
     request_id.install(app)
     cors.install(app)
-    auth.install(app, auth.KeyRing(load_api_keys(settings)))
+    auth.install(app, auth.KeyRing(settings.api_key))
     services.install(app, _make_services(settings))
     api = Api()
     # Every endpoint documents its own errors, in the shape of its protocol.

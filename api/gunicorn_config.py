@@ -15,7 +15,7 @@ workers = _settings.api_processes
 worker_connections = 1000
 keepalive = 30
 # Idle connections are not closed before it, so it is also how long a stop may take.
-graceful_timeout = 10
+graceful_timeout = 5
 timeout = 120
 accesslog = None
 errorlog = "-"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 import threading
 import time
 from collections.abc import Callable
@@ -72,7 +73,10 @@ class WorkerHost:
         self._engine: Engine | None = None
 
     def announce(self) -> None:
-        """Say that this worker is loading its model."""
+        """Say that this worker is loading its model, and that dead ones of this host are gone."""
+        for card in self._fleet.workers():
+            if card.host == self._card().host and not _is_alive(card.pid):
+                self._fleet.leave(card.name)
         self._beat()
         self._threads[0].start()
 
@@ -179,17 +183,19 @@ class WorkerHost:
         if engine is not None and time.monotonic() - engine.turned_at > STUCK_S:
             log.error("the engine has not turned for %d s", STUCK_S)
             return
-        self._fleet.report(
-            WorkerCard(
-                name=self._name,
-                model=self._settings.model_name,
-                state=self._state,
-                slots=self._settings.slots,
-                max_length=self._max_length,
-                pid=os.getpid(),
-                started_ms=self._started_ms,
-                step=engine.n_turns if engine is not None else 0,
-            )
+        self._fleet.report(self._card())
+
+    def _card(self) -> WorkerCard:
+        return WorkerCard(
+            name=self._name,
+            model=self._settings.model_name,
+            state=self._state,
+            slots=self._settings.slots,
+            max_length=self._max_length,
+            host=socket.gethostname(),
+            pid=os.getpid(),
+            started_ms=self._started_ms,
+            step=self._engine.n_turns if self._engine is not None else 0,
         )
 
     def _sweep(self) -> None:
@@ -202,3 +208,14 @@ class WorkerHost:
         model = self._settings.model_name
         n_waiting = self._redis.zcard(keys.waiting(model))
         top_up(self._tickets, self._redis, model, n_waiting, self._settings.slots)
+
+
+def _is_alive(pid: int) -> bool:
+    """Whether a process of this host still runs; one of another container may look dead."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True

@@ -46,6 +46,7 @@ class ScriptedWorker:
             state=WorkerState.READY,
             slots=slots,
             max_length=max_length,
+            host="nowhere",
             pid=1,
             started_ms=0,
         )

@@ -31,6 +31,7 @@ class WorkerCard:
         model: name of the model it serves.
         slots: sequences it generates at once.
         max_length: tokens that one sequence may have, prompt included.
+        host: name of the machine or container it runs on, where `pid` is its process.
         started_ms: when the process started, milliseconds since the epoch.
         step: number of the engine's last step; stands still when the engine hangs.
     """
@@ -40,6 +41,7 @@ class WorkerCard:
     state: WorkerState
     slots: int
     max_length: int
+    host: str
     pid: int
     started_ms: int
     step: int = 0

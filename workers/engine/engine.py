@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import heapq
-import logging
 import threading
 import time
 from collections import deque
@@ -18,14 +17,13 @@ from torch import Tensor
 from neodim_sampling.errors import NoTokenLeft
 from neodim_sampling.parameters import StopKind
 from neodim_sampling.pipeline import choose, shape_scores
-from workers.contract.errors import EngineFailure, EngineStopped, NeodimError, OutOfMemory
+from workers.contract.errors import EngineStopped
 from workers.engine.contrastive import NO_TOKEN_LEFT, contrastive_step, is_contrastive
+from workers.engine.failures import as_neodim_error
 from workers.engine.generation import Generation
 from workers.engine.prefill import Prefill
 from workers.engine.sequence import Sequence
 from workers.engine.text_model import TextModel
-
-log = logging.getLogger(__name__)
 
 PATTERN_WAIT_S = 0.003
 """How long a step waits for regular expressions; slower ones make only their own job wait."""
@@ -227,10 +225,10 @@ class Engine:
                 continue
             del self._parked[generation]
             error = future.exception()
-            if isinstance(error, Exception):
-                self._retire(generation, error)
-            else:
+            if error is None:
                 self._settle(generation)
+            else:
+                self._retire(generation, error)
 
     def _settle(self, generation: Generation) -> None:
         """Publish what a step gave, free what ended, and retire a finished generation."""
@@ -242,7 +240,7 @@ class Engine:
                 self._free(sequence)
         generation.publish(is_last=False)
 
-    def _retire(self, generation: Generation, error: Exception | None = None) -> None:
+    def _retire(self, generation: Generation, error: BaseException | None = None) -> None:
         """End a running generation and free its slots."""
         self._running.remove(generation)
         self._prefill.remove(generation)
@@ -254,14 +252,3 @@ class Engine:
         if sequence.slot is not None:
             heapq.heappush(self._free_slots, sequence.slot)
             sequence.slot = None
-
-
-def as_neodim_error(error: Exception) -> NeodimError:
-    """An error of a step as a job's record may hold it; unexpected ones go to the log."""
-    if isinstance(error, NeodimError):
-        return error
-    log.error("a step of the engine failed", exc_info=error)
-    is_memory = isinstance(error, (torch.OutOfMemoryError, MemoryError))
-    if is_memory or "can't allocate memory" in str(error):
-        return OutOfMemory("the device has not enough memory for this request")
-    return EngineFailure(f"the model failed: {type(error).__name__}")

@@ -32,7 +32,7 @@ class SlotLayer(CacheLayerMixin):
     row_values: Tensor
 
     def __init__(self, slots: int, max_length: int) -> None:
-        super().__init__()
+        CacheLayerMixin.__init__(self)
         self.slots = slots
         self.max_length = max_length
         self.view: CacheView | None = None

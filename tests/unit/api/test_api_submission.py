@@ -40,6 +40,7 @@ def card(slots, max_length):
         state=WorkerState.READY,
         slots=slots,
         max_length=max_length,
+        host="nowhere",
         pid=1,
         started_ms=0,
     )

@@ -1,0 +1,22 @@
+"""What an exception in a step of the engine means for the job whose step it was."""
+
+from __future__ import annotations
+
+import logging
+
+import torch
+
+from workers.contract.errors import EngineFailure, NeodimError, OutOfMemory
+
+log = logging.getLogger(__name__)
+
+
+def as_neodim_error(error: BaseException) -> NeodimError:
+    """An error of a step as a job's record may hold it; unexpected ones go to the log."""
+    if isinstance(error, NeodimError):
+        return error
+    log.error("a step of the engine failed", exc_info=error)
+    is_memory = isinstance(error, (torch.OutOfMemoryError, MemoryError))
+    if is_memory or "can't allocate memory" in str(error):
+        return OutOfMemory("the device has not enough memory for this request")
+    return EngineFailure(f"the model failed: {type(error).__name__}")
