@@ -82,6 +82,12 @@ class Output:
                 self._unacknowledged = self._collect()
             return self._unacknowledged
 
+    @property
+    def has_news(self) -> bool:
+        """Whether there is something that was not taken yet."""
+        with self._lock:
+            return bool(self._texts)
+
     def acknowledge(self) -> None:
         """Hear that what `take` gave was written."""
         with self._lock:
@@ -147,6 +153,9 @@ class Publisher:
         while True:
             try:
                 self._publish([output])
+                # A batch whose answer was lost goes first; what came after it is still to go.
+                while output.has_news and not output.is_lost:
+                    self._publish([output])
                 if output.is_lost:
                     raise LeaseLost(f"job {output.attempt.job_id} is another attempt's now")
                 finish()
