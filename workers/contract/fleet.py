@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -61,19 +60,19 @@ class Fleet:
         """Say that this worker lives, and how; to be repeated well within `WORKER_TTL_S`."""
         with self._redis.pipeline(transaction=False) as pipeline:
             pipeline.set(keys.worker(card.name), msgspec.json.encode(card), ex=WORKER_TTL_S)
-            pipeline.zadd(keys.WORKERS, {card.name: time.time() * 1000})
-            pipeline.expire(keys.WORKERS, 24 * 3600)
+            pipeline.sadd(keys.WORKERS, card.name)
             pipeline.execute()
 
     def leave(self, name: str) -> None:
         """Say that this worker is gone."""
         self._redis.delete(keys.worker(name))
-        self._redis.zrem(keys.WORKERS, name)
+        self._redis.srem(keys.WORKERS, name)
 
     def workers(self) -> list[WorkerCard]:
-        """Every worker that was heard of lately."""
-        oldest = (time.time() - WORKER_TTL_S) * 1000
-        self._redis.zremrangebyscore(keys.WORKERS, 0, oldest)
-        names = [name.decode() for name in self._redis.zrange(keys.WORKERS, 0, -1)]
+        """Every worker that was heard of lately; names of others are forgotten."""
+        names = [name.decode() for name in self._redis.smembers(keys.WORKERS)]
         cards = self._redis.mget([keys.worker(name) for name in names]) if names else []
-        return [msgspec.json.decode(card, type=WorkerCard) for card in cards if card]
+        silent = [name for name, card in zip(names, cards, strict=True) if card is None]
+        if silent:
+            self._redis.srem(keys.WORKERS, *silent)
+        return [msgspec.json.decode(card, type=WorkerCard) for card in cards if card is not None]

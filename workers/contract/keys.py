@@ -16,7 +16,7 @@ LEASES = f"{PREFIX}leases"
 ORDER = f"{PREFIX}order"
 """Counter: places in the waiting line."""
 WORKERS = f"{PREFIX}workers"
-"""Sorted set: names of workers by the millisecond at which they were last heard of."""
+"""Set: names of workers; those whose card has expired are removed by who reads it."""
 SWEEPER = f"{PREFIX}sweeper"
 """Which worker sweeps; expires."""
 

@@ -5,11 +5,12 @@
 
 from __future__ import annotations
 
-import heapq
 import threading
 import time
 from collections import deque
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
 
 import torch
 from torch import Tensor
@@ -23,6 +24,7 @@ from workers.engine.failures import as_neodim_error
 from workers.engine.generation import Generation
 from workers.engine.prefill import Prefill
 from workers.engine.sequence import Sequence
+from workers.engine.slot_pool import SlotPool
 from workers.engine.text_model import TextModel
 
 PATTERN_WAIT_S = 0.003
@@ -43,7 +45,7 @@ class Engine:
     def __init__(self, model: TextModel, prefill_chunk: int) -> None:
         self._model = model
         self._prefill = Prefill(model, prefill_chunk)
-        self._free_slots = list(range(model.slots))
+        self._slots = SlotPool(model.slots)
         self._arrived: deque[Generation] = deque()
         self._waiting: deque[Generation] = deque()
         self._running: list[Generation] = []
@@ -128,14 +130,14 @@ class Engine:
         while self._waiting:
             generation = self._waiting[0]
             growing = generation.growing
-            if not generation.is_finished and len(growing) > len(self._free_slots):
+            if not generation.is_finished and len(growing) > self._slots.n_free:
                 return
             self._waiting.popleft()
             if generation.is_finished:
                 generation.end()
                 continue
             for sequence in growing:
-                sequence.slot = heapq.heappop(self._free_slots)
+                self._slots.give(sequence)
             self._running.append(generation)
             self._prefill.add(generation)
 
@@ -144,10 +146,8 @@ class Engine:
         run = self._prefill.next_run()
         if run is None:
             return
-        try:
+        with self._failing_alone(run.generation):
             self._prefill.read_chunk(run)
-        except Exception as error:  # noqa: BLE001 - the loop outlives any one request
-            self._retire(run.generation, error)
 
     def _advance(self, generations: list[Generation]) -> None:
         """One token for every growing sequence of these generations.
@@ -160,7 +160,7 @@ class Engine:
         sequences = [each for generation in generations for each in generation.growing]
         try:
             tokens = self._next_tokens(sequences)
-        except Exception as error:  # noqa: BLE001 - the loop outlives any one request
+        except Exception as error:  # noqa: BLE001 - the engine's loop is such a boundary
             if len(generations) == 1:
                 self._retire(generations[0], error)
                 return
@@ -212,8 +212,9 @@ class Engine:
         if stops is not None and stops.kind is StopKind.REGEX:
             self._parked[generation] = self._patterns.submit(generation.accept, taken)
             return
-        generation.accept(taken)
-        self._settle(generation)
+        with self._failing_alone(generation):
+            generation.accept(taken)
+            self._settle(generation)
 
     def _await_patterns(self) -> None:
         """Go on with the generations whose patterns have been tried."""
@@ -224,11 +225,9 @@ class Engine:
             if not future.done():
                 continue
             del self._parked[generation]
-            error = future.exception()
-            if error is None:
+            with self._failing_alone(generation):
+                future.result()
                 self._settle(generation)
-            else:
-                self._retire(generation, error)
 
     def _settle(self, generation: Generation) -> None:
         """Publish what a step gave, free what ended, and retire a finished generation."""
@@ -237,18 +236,21 @@ class Engine:
             return
         for sequence in generation.sequences:
             if sequence.is_end_of_text:
-                self._free(sequence)
+                self._slots.take_back(sequence)
         generation.publish(is_last=False)
 
-    def _retire(self, generation: Generation, error: BaseException | None = None) -> None:
-        """End a running generation and free its slots."""
-        self._running.remove(generation)
+    @contextmanager
+    def _failing_alone(self, generation: Generation) -> Iterator[None]:
+        """Let what goes wrong with one generation end that one; the loop outlives it."""
+        try:
+            yield
+        except Exception as error:  # noqa: BLE001 - the engine's loop is such a boundary
+            self._retire(generation, error)
+
+    def _retire(self, generation: Generation, error: Exception | None = None) -> None:
+        """End a generation and free its slots; once more does no harm."""
+        self._running = [each for each in self._running if each is not generation]
         self._prefill.remove(generation)
         for sequence in generation.sequences:
-            self._free(sequence)
+            self._slots.take_back(sequence)
         generation.end(None if error is None else as_neodim_error(error))
-
-    def _free(self, sequence: Sequence) -> None:
-        if sequence.slot is not None:
-            heapq.heappush(self._free_slots, sequence.slot)
-            sequence.slot = None

@@ -11,7 +11,7 @@ from workers.contract.errors import EngineFailure, NeodimError, OutOfMemory
 log = logging.getLogger(__name__)
 
 
-def as_neodim_error(error: BaseException) -> NeodimError:
+def as_neodim_error(error: Exception) -> NeodimError:
     """An error of a step as a job's record may hold it; unexpected ones go to the log."""
     if isinstance(error, NeodimError):
         return error

@@ -30,6 +30,7 @@ class Sequence:
         self.context: list[Tensor] = []
         """Contrastive search only: hidden states [n, H] of everything read so far, in parts."""
         self._stops = stops
+        self._n_held_back = 0
         self._n_sent_tokens = 0
         self._n_sent_characters = 0
 
@@ -54,7 +55,10 @@ class Sequence:
         constraints = self.row.settings.constraints
         self.is_end_of_text = constraints.can_stop_early and token in constraints.eos_ids
         if self.match is None:
-            self.match = self._stops.check(self.decoder.stable_text)
+            text = self.decoder.stable_text
+            self.match = self._stops.check(text)
+            # Found here, since for a pattern this can take long, and `take_delta` must not.
+            self._n_held_back = self._stops.held_back(text)
 
     def take_delta(self, *, is_last: bool) -> TextDelta | None:
         """What came since the last call; None if nothing did.
@@ -78,4 +82,4 @@ class Sequence:
         if is_last or self.is_end_of_text:
             return self.decoder.final_text()
         text = self.decoder.stable_text
-        return text[: len(text) - self._stops.held_back(text)]
+        return text[: len(text) - self._n_held_back]

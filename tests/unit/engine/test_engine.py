@@ -14,6 +14,7 @@ from tiny_engine import FAMILIES, TinyEngine, answer, cases, job, running
 from neodim_sampling.errors import InvalidParams, NoTokenLeft, PromptTooLong, StopPatternTimeout
 from workers.contract.errors import EngineFailure, EngineStopped, OutOfMemory
 from workers.contract.text_job import FinishReason
+from workers.engine.sequence import Sequence
 
 pytestmark = pytest.mark.model
 
@@ -61,7 +62,7 @@ def steps(engine: TinyEngine, count: int) -> None:
 
 
 def n_free_slots(engine: TinyEngine) -> int:
-    return len(engine.engine._free_slots)
+    return engine.engine._slots.n_free
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -261,6 +262,28 @@ def test_failing_row_fails_alone(engine: TinyEngine, monkeypatch: pytest.MonkeyP
         engine.result(*bad)
 
     assert [engine.result(*each).n_generated for each in good] == [12] * 4
+
+
+@pytest.mark.parametrize("method", ["accept", "take_delta"])
+def test_text_that_cannot_be_spelt_fails_alone(
+    engine: TinyEngine, monkeypatch: pytest.MonkeyPatch, method: str
+) -> None:
+    healthy = getattr(Sequence, method)
+
+    def broken(self: Sequence, *args: Any, **options: Any) -> Any:
+        if self.row.seed == 99 and len(self.row.generated) >= 5:
+            raise ZeroDivisionError
+        return healthy(self, *args, **options)
+
+    monkeypatch.setattr(Sequence, method, broken)
+    bad = engine.submit(job(seed=99))
+    good = engine.submit(job(generated_tokens_count=30))
+
+    with pytest.raises(EngineFailure):
+        engine.result(*bad)
+
+    assert engine.result(*good).n_generated == 30
+    assert engine.generate().n_generated == 12
 
 
 def test_batch_too_large_for_the_memory_shrinks(
