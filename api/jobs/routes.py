@@ -102,7 +102,7 @@ def follow_job(job_id: str) -> Response:
     stream = EventStream(made.store, made.protocols, job_id, Connection(request.environ))
     return Response(
         stream.frames(after) if request.method != "HEAD" else None,
-        content_type="text/event-stream",
+        content_type="text/event-stream; charset=utf-8",
         headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"},
     )
 

@@ -15,6 +15,10 @@ import pytest
 import requests
 from stack import ROOT, TINY, Stack, running
 
+from api.neodim import adapter
+from workers.contract.settings import Settings
+from workers.contract.store import JobStore
+
 pytestmark = pytest.mark.stack
 
 REQUEST: dict[str, Any] = {
@@ -170,6 +174,14 @@ def _answers(stack: Stack) -> bool:
         return requests.get(f"{stack.url}/health/ready", timeout=5).status_code == 200
     except requests.RequestException:
         return False
+
+
+def test_job_whose_ticket_was_lost_is_run_all_the_same(tiny_stack: Stack) -> None:
+    job = adapter.load(REQUEST, Settings(model_name="gpt2"))
+
+    job_id = JobStore(tiny_stack.redis(), result_ttl_s=60).create("neodim", job).id
+
+    assert tiny_stack.ended(job_id)["result"] == tiny_stack.generate(**REQUEST)
 
 
 def test_many_clients_lose_nothing_and_leave_nothing_behind(tiny_stack: Stack) -> None:

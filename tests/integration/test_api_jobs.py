@@ -136,7 +136,7 @@ def test_events_tell_the_states_the_text_and_the_end(client):
     response = client.get(f"/v1/jobs/{job['id']}/events")
 
     events = read_events(response.data)
-    assert response.content_type == "text/event-stream"
+    assert response.content_type == "text/event-stream; charset=utf-8"
     assert [(kind, data) for _, kind, data in events] == [
         ("state", {"state": "queued"}),
         ("state", {"state": "running"}),
