@@ -29,6 +29,9 @@ REQUEST: dict[str, Any] = {
     "seed": 5,
 }
 LONG: dict[str, Any] = {**REQUEST, "generated_tokens_count": 200}
+FRAGILE_MARGIN = 0.003
+"""Recorded answers whose closest decision was closer may differ between processors."""
+
 KEPT = ("neodim:job:", "neodim:events:", "neodim:done:")
 """Beginnings of the keys of jobs that have ended; they expire."""
 
@@ -50,6 +53,15 @@ def events(stack: Stack, job_id: str, after: str | None = None) -> Iterator[tupl
             elif "data" in event:
                 yield event["id"], event["event"], json.loads(event["data"])
                 event = {}
+
+
+def part_of(answer: Any, expected: Any) -> Any:
+    """As much of an answer as a recorded one has."""
+    if isinstance(expected, dict):
+        return {key: part_of(answer[key], value) for key, value in expected.items()}
+    if isinstance(expected, list) and len(answer) == len(expected):
+        return [part_of(*pair) for pair in zip(answer, expected, strict=True)]
+    return answer
 
 
 def begun(stack: Stack, job_id: str) -> None:
@@ -240,7 +252,8 @@ def test_stopping_ends_what_was_started_and_the_next_start_goes_on(tmp_path: Any
 
 def test_recorded_answers_come_beside_each_other_on_the_default_model() -> None:
     lines = (ROOT / "tests" / "data" / "neodim_cases.jsonl").read_text().splitlines()
-    cases = [json.loads(line) for line in lines]
+    recorded = [json.loads(line) for line in lines]
+    cases = [each for each in recorded if each.get("margin", 1) > FRAGILE_MARGIN]
 
     with running("--precision=float32") as stack, ThreadPoolExecutor(8) as pool:
 
@@ -252,8 +265,8 @@ def test_recorded_answers_come_beside_each_other_on_the_default_model() -> None:
         answers = list(pool.map(ask, cases))
 
     for case, (status, answer) in zip(cases, answers, strict=True):
-        if case["expect"].get("error"):
+        expected = case["expect"]
+        if expected.get("error"):
             assert (status, bool(answer["error"])) == (400, True), case["name"]
         else:
-            found = {key: answer.get(key) for key in case["expect"]}
-            assert (status, found) == (200, case["expect"]), case["name"]
+            assert (status, part_of(answer, expected)) == (200, expected), case["name"]

@@ -36,7 +36,7 @@ def test_the_worker_has_a_thread_for_each_slot_and_listens_to_its_models_queue()
     command = worker_command(settings, PYTHON)
 
     assert command[0] == PYTHON
-    assert command[command.index("-c") + 1] == "12"
+    assert command[command.index("-c") + 1] == "8"
     assert command[command.index("-P") + 1] == "threads"
     assert command[command.index("-Q") + 1] == "neodim.my_model"
     assert command[command.index("-n") + 1] == "neodim-9000@%h"
