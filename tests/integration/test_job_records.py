@@ -5,38 +5,21 @@ from __future__ import annotations
 import time
 
 import pytest
+from scripted_worker import result_of
 
 from neodim_sampling.parameters import PreamblePrompt
 from workers.contract import keys
 from workers.contract.attempts import Attempt, AttemptStore, Progress
 from workers.contract.errors import JobNotFound, LeaseLost
 from workers.contract.job_record import COMPRESSED_FROM_BYTES, JobState
-from workers.contract.redis_client import Client, connect
+from workers.contract.redis_client import Client
 from workers.contract.store import FIRST_EVENT, JobStore
-from workers.contract.text_job import (
-    FinishReason,
-    PenaltyReport,
-    PromptReport,
-    SequenceResult,
-    TextDelta,
-    TextJob,
-    TextResult,
-)
+from workers.contract.text_job import TextDelta, TextJob
 
 pytestmark = pytest.mark.redis
 
 MODEL = "m"
 MAX_ATTEMPTS = 3
-
-
-@pytest.fixture
-def client(redis_url: str) -> Client:
-    return connect(redis_url)
-
-
-@pytest.fixture
-def store(client: Client) -> JobStore:
-    return JobStore(client, result_ttl_s=100)
 
 
 def attempts(client: Client, worker: str = "w", lease_s: int = 60) -> AttemptStore:
@@ -50,33 +33,9 @@ def text_job(text: str = "Hi") -> TextJob:
     return TextJob(model=MODEL, prompt=prompt, max_new_tokens=4, seed=5)
 
 
-def result(text: str = "!", *, is_partial: bool = False) -> TextResult:
-    return TextResult(
-        prompt=PromptReport(
-            preamble="",
-            used_prompt="Hi",
-            n_preamble=0,
-            n_original_prompt=1,
-            n_original_input=1,
-            n_used_prompt=1,
-            n_used_input=1,
-        ),
-        penalty=PenaltyReport(),
-        sequences=(
-            SequenceResult(
-                text=text,
-                stop_string="",
-                stop_match="",
-                tail="",
-                output_text="Hi" + text,
-                penalty_text_at_end="",
-                tokens=(1,),
-                finish_reason=FinishReason.LENGTH,
-            ),
-        ),
-        n_generated=1,
-        is_partial=is_partial,
-    )
+RESULT = result_of(text_job(), 1)
+LATE = result_of(text_job(), 2)
+PARTIAL = result_of(text_job(), 1, is_partial=True)
 
 
 def news(attempt: Attempt, batch: int, text: str, *tokens: int) -> Progress:
@@ -124,11 +83,11 @@ def test_finished_job_has_result_last_event_and_an_end_of_life(
     attempt = claimed(worker)
 
     worker.publish([news(attempt, 1, "!", 1)])
-    worker.succeed(attempt, result())
+    worker.succeed(attempt, RESULT)
 
     record = store.get(job_id)
     assert record.state is JobState.SUCCEEDED
-    assert record.result == result()
+    assert record.result == RESULT
     assert record.created_ms <= (record.started_ms or 0) <= (record.finished_ms or 0)
     assert kinds(store, job_id) == ["queued", "running", "delta", "succeeded"]
     lives = [client.ttl(key(job_id)) for key in (keys.job, keys.events, keys.done)]
@@ -156,7 +115,7 @@ def test_waiter_wakes_when_the_job_ends_and_any_number_may_wait(
     worker = attempts(client)
 
     unfinished = store.wait(job_id, 0.01)
-    worker.succeed(claimed(worker), result())
+    worker.succeed(claimed(worker), RESULT)
 
     assert unfinished.state is JobState.QUEUED
     assert [store.wait(job_id, 30).state for _ in range(3)] == [JobState.SUCCEEDED] * 3
@@ -179,17 +138,17 @@ def test_cancel_reaches_the_worker_and_keeps_the_text(client: Client, store: Job
 
     store.cancel(job_id)
     replies = worker.publish([news(attempt, 1, "!", 1)])
-    worker.succeed(attempt, result(is_partial=True))
+    worker.succeed(attempt, PARTIAL)
 
     assert replies == ["1"]
     assert store.get(job_id).state is JobState.CANCELLED
-    assert store.get(job_id).result == result(is_partial=True)
+    assert store.get(job_id).result == PARTIAL
 
 
 def test_cancel_changes_nothing_of_an_ended_job(client: Client, store: JobStore) -> None:
     job_id = store.create("neodim", text_job()).id
     worker = attempts(client)
-    worker.succeed(claimed(worker), result())
+    worker.succeed(claimed(worker), RESULT)
 
     assert store.cancel(job_id).state is JobState.SUCCEEDED
 
@@ -227,14 +186,14 @@ def test_lost_worker_can_write_nothing_more(client: Client, store: JobStore) -> 
 
     replies = lost.publish([news(old, 1, "late", 9)])
     with pytest.raises(LeaseLost):
-        lost.succeed(old, result("late"))
+        lost.succeed(old, LATE)
     with pytest.raises(LeaseLost):
         lost.fail(old, "engine_failure", "late")
     lost.hand_back(old)
-    other.succeed(new, result("right"))
+    other.succeed(new, RESULT)
 
     assert replies == ["lost"]
-    assert store.get(job_id).result == result("right")
+    assert store.get(job_id).result == RESULT
     assert kinds(store, job_id) == ["queued", "running", "queued", "running", "succeeded"]
 
 

@@ -7,27 +7,17 @@ from collections.abc import Sequence
 
 import pytest
 import redis
-from test_job_records import MODEL, attempts, claimed, result, text_job
+from test_job_records import LATE, MODEL, RESULT, attempts, claimed, text_job
 
 from workers.contract.attempts import AttemptStore
 from workers.contract.errors import LeaseLost
 from workers.contract.job_record import JobState
-from workers.contract.redis_client import Client, connect
+from workers.contract.redis_client import Client
 from workers.contract.store import FIRST_EVENT, JobStore
 from workers.contract.text_job import TextDelta
 from workers.publisher import STUCK_S, Output, Publisher
 
 pytestmark = pytest.mark.redis
-
-
-@pytest.fixture
-def client(redis_url: str) -> Client:
-    return connect(redis_url)
-
-
-@pytest.fixture
-def store(client: Client) -> JobStore:
-    return JobStore(client, result_ttl_s=100)
 
 
 def delta(text: str, *tokens: int, sequence: int = 0) -> TextDelta:
@@ -75,7 +65,7 @@ def test_running_job_is_published_until_it_is_closed(client: Client, store: JobS
     until_seen(store, job_id, ["a"])
     output.add([delta("b", 2)], 2)
     output.add([delta("c", 3)], 3)
-    publisher.close(output, lambda: worker.succeed(attempt, result()))
+    publisher.close(output, lambda: worker.succeed(attempt, RESULT))
     publisher.stop()
 
     assert "".join(texts(store, job_id)) == "abc"
@@ -97,7 +87,7 @@ def test_write_whose_answer_was_lost_is_made_once(
     output.add([delta("a", 1, 2), delta("x", 9, sequence=1)], 3)
     until_seen(store, job_id, ["a", "x"])
     output.add([delta("b", 3)], 4)
-    publisher.close(output, lambda: worker.succeed(attempt, result()))
+    publisher.close(output, lambda: worker.succeed(attempt, RESULT))
     publisher.stop()
 
     assert texts(store, job_id) == ["a", "x", "b"]
@@ -136,7 +126,7 @@ def test_lost_job_is_neither_published_nor_finished(client: Client, store: JobSt
 
     output.add([delta("late", 1)], 1)
     with pytest.raises(LeaseLost):
-        publisher.close(output, lambda: lost.succeed(attempt, result("late")))
+        publisher.close(output, lambda: lost.succeed(attempt, LATE))
 
     assert texts(store, job_id) == []
     assert store.get(job_id).state is JobState.RUNNING

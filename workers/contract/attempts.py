@@ -185,13 +185,7 @@ class AttemptStore:
     def _finish(self, attempt: Attempt, state: JobState, fields: Mapping[str, str | bytes]) -> None:
         job_id = attempt.job_id
         ended = self._scripts.finish(
-            keys=[
-                keys.job(job_id),
-                keys.events(job_id),
-                keys.done(job_id),
-                keys.LEASES,
-                keys.waiting(attempt.model),
-            ],
+            keys=keys.of_an_end(job_id, attempt.model),
             args=[
                 job_id,
                 JobState.RUNNING,

@@ -44,3 +44,8 @@ def waiting(model: str) -> str:
 def worker(name: str) -> str:
     """Hash: what a worker says of itself."""
     return f"{PREFIX}worker:{name}"
+
+
+def of_an_end(job_id: str, model: str) -> list[str]:
+    """The keys that the script `finish` takes."""
+    return [job(job_id), events(job_id), done(job_id), LEASES, waiting(model)]

@@ -96,13 +96,7 @@ class JobStore:
         """End a job that no attempt has begun; False when a worker was faster."""
         model = text(self._redis.hget(keys.job(job_id), "model") or "")
         ended = self._scripts.finish(
-            keys=[
-                keys.job(job_id),
-                keys.events(job_id),
-                keys.done(job_id),
-                keys.LEASES,
-                keys.waiting(model),
-            ],
+            keys=keys.of_an_end(job_id, model),
             args=[job_id, JobState.QUEUED, 0, JobState.CANCELLED, self._result_ttl_s],
         )
         return bool(ended)
