@@ -204,5 +204,6 @@ def _check(
         return
     is_low = value < low or (low_open and value == low)
     is_high = value > high or (high_open and value == high)
-    if is_low or is_high or not math.isfinite(value):
+    # Whole numbers are finite, also those that no float can hold.
+    if is_low or is_high or not (isinstance(value, int) or math.isfinite(value)):
         raise InvalidParams(field, f"must be {allowed}, not {value}")
