@@ -96,7 +96,7 @@ def test_unknown_warper_is_named_with_those_there_are() -> None:
     ids=str,
 )
 def test_penalty_out_of_its_range_is_named(params: dict[str, Any]) -> None:
-    with pytest.raises(InvalidParams, match="^repetition_penalty"):
+    with pytest.raises(InvalidParams, match=r"^repetition_penalty"):
         RepetitionPenaltyParams(**params)
 
 
