@@ -12,11 +12,12 @@ import regex
 from neodim_sampling.errors import InvalidParams, StopPatternTimeout
 from neodim_sampling.parameters import StopKind, StopParams
 from neodim_sampling.text.automaton import string_automaton
+from neodim_sampling.text.pattern_size import expanded_size
 
 SEARCH_TIMEOUT_S = 0.3
 """Seconds for one search of one pattern."""
 
-SEQUENCE_TIMEOUT_S = 1.0
+SEQUENCE_TIMEOUT_S = 0.8
 """Seconds for all slow searches of one sequence."""
 
 SLOW_SEARCH_S = 0.01
@@ -24,6 +25,9 @@ SLOW_SEARCH_S = 0.01
 
 MAX_PATTERN_LENGTH = 10_000
 """Characters of a pattern."""
+
+MAX_EXPANDED_SIZE = 50_000
+"""Characters of all patterns of a request with their repeats written out."""
 
 MAX_SHOWN = 100
 """Characters of a pattern in an error text."""
@@ -48,8 +52,17 @@ def compile_patterns(strings: Sequence[str]) -> tuple[regex.Pattern[str], ...]:
     """Compile stop strings of kind regex, with no flags.
 
     Raises:
-        InvalidParams: one is no regular expression, is too long or too deeply nested.
+        InvalidParams: one is no regular expression, is too long, too deeply nested, or repeats
+            too much.
     """
+    size = 0
+    for each in strings:
+        size += expanded_size(each)
+        if size > MAX_EXPANDED_SIZE:
+            problem = f"with the repeats of {_shown(each)} written out, the patterns have more than"
+            raise InvalidParams(
+                "stop_strings", f"{problem} the {MAX_EXPANDED_SIZE} characters allowed"
+            )
     return tuple(_compile(each) for each in strings)
 
 
