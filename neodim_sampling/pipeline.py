@@ -11,7 +11,7 @@ from torch import Tensor
 
 from neodim_sampling import warpers
 from neodim_sampling.constraints import constrain
-from neodim_sampling.counter_random import uniforms
+from neodim_sampling.counter_random import exponentials
 from neodim_sampling.parameters import WarperParams, resolve_order
 from neodim_sampling.penalty import repetition_penalty
 from neodim_sampling.row import SamplingRow
@@ -66,8 +66,10 @@ def shape_scores(logits: Tensor, rows: Sequence[SamplingRow]) -> Tensor:
 def choose(scores: Tensor, rows: Sequence[SamplingRow]) -> Choice:
     """Draw each row's next token from the softmax of its scores.
 
-    The draw inverts the cumulative distribution at the row's one random number, in integers (see
-    `warpers`), so it depends on nothing but the row's scores, seed, sequence and step.
+    A race: every token waits for an exponentially distributed time with its probability as rate,
+    and the first wins (the Gumbel-max trick in another form). So a score that differs in its last
+    bits, as another batch makes it, changes the token only where two were about to tie, and the
+    draw depends on nothing but the row's scores, seed, sequence and step.
 
     Args:
         scores: [B, V] float32 from `shape_scores`, left alone.
@@ -76,19 +78,24 @@ def choose(scores: Tensor, rows: Sequence[SamplingRow]) -> Choice:
     Returns:
         Tokens on the device of `scores`, never one of probability 0 unless the row is empty.
     """
-    up_to = warpers.masses(scores).cumsum(-1)
-    total = up_to[:, -1:]
-    numbers = _numbers(rows).to(scores.device)
-    # A product rounded up to the total would lie beyond the last token.
-    drawn = (numbers[:, None] * total).long().minimum(total - 1)
-    tokens = torch.searchsorted(up_to, drawn, right=True).flatten()
+    drawn = [i for i, row in enumerate(rows) if row.settings.warpers.top_k != 1]
+    tokens = scores.argmax(-1)
+    if len(drawn) == len(rows):
+        tokens = _race(scores, rows)
+    elif drawn:
+        places = torch.tensor(drawn, device=scores.device)
+        tokens[places] = _race(scores[places], [rows[i] for i in drawn])
     is_empty = ~scores.amax(-1).isfinite()
     return Choice(tokens.masked_fill(is_empty, 0), is_empty)
 
 
-def _numbers(rows: Sequence[SamplingRow]) -> Tensor:
+def _race(scores: Tensor, rows: Sequence[SamplingRow]) -> Tensor:
     places = torch.tensor([(row.seed, row.sequence, row.step) for row in rows], dtype=torch.int64)
-    return uniforms(places[:, 0], places[:, 1], places[:, 2])
+    places = places.to(scores.device)
+    times = exponentials(places[:, 0], places[:, 1], places[:, 2], scores.shape[-1])
+    rates = (scores - scores.amax(-1, keepdim=True)).exp_()
+    # The best token's rate is 1 and its time bounded, so one with a rate of 0 never wins.
+    return rates.div_(times).argmax(-1)
 
 
 def _active_warpers(row: SamplingRow) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from neodim_sampling.counter_random import philox, uniforms
+from neodim_sampling.counter_random import exponentials, philox, splitmix
 
 
 def words(text: str) -> list[Tensor]:
@@ -38,38 +38,51 @@ def test_philox_gives_the_known_answers(counter: str, key: str, expected: str):
     assert found == known
 
 
-def test_number_is_the_first_53_bits():
-    zero = torch.tensor([0])
+def test_splitmix_gives_the_known_words():
+    # Of the published reference implementation, for the state 1234567.
+    known = [
+        6457827717110365317,
+        3203168211198807973,
+        9817491932198370423,
+        4593380528125082431,
+        16408922859458223821,
+    ]
 
-    number = uniforms(zero, zero, zero)
+    found = splitmix(torch.tensor([1234567]), 5)[0]
 
-    assert number.dtype == torch.float64
-    assert number.item() == (0x6627E8D5E169C58D >> 11) / 2**53
+    assert [word % 2**64 for word in found.tolist()] == known
 
 
-def test_number_does_not_depend_on_its_neighbours():
+def test_numbers_do_not_depend_on_their_neighbours():
     seeds = torch.tensor([0, 1, 2**63 - 1, 12345, 12345])
     sequences = torch.tensor([0, 3, 1, 0, 1])
     steps = torch.tensor([7, 0, 2**40, 5, 5])
 
-    together = uniforms(seeds, sequences, steps)
+    together = exponentials(seeds, sequences, steps, 3)
 
-    alone = [uniforms(seeds[i : i + 1], sequences[i : i + 1], steps[i : i + 1]) for i in range(5)]
+    alone = [
+        exponentials(seeds[i : i + 1], sequences[i : i + 1], steps[i : i + 1], 3) for i in range(5)
+    ]
     assert torch.equal(together, torch.cat(alone))
-    assert len(set(together.tolist())) == 5
+    assert len(set(together.flatten().tolist())) == 15
 
 
-def test_numbers_fill_the_unit_interval_evenly():
+def test_more_numbers_begin_with_the_same_ones():
+    place = torch.tensor([9]), torch.tensor([0]), torch.tensor([1])
+
+    assert torch.equal(exponentials(*place, 100)[:, :7], exponentials(*place, 7))
+
+
+def test_numbers_are_distributed_exponentially():
     n = 40_000
-    steps = torch.arange(n)
-    same = torch.full((n,), 42)
+    place = torch.tensor([42]), torch.tensor([0]), torch.tensor([0])
 
-    numbers = uniforms(same, torch.zeros_like(steps), steps)
+    numbers = exponentials(*place, n)[0]
 
-    counts = torch.histc(numbers, bins=100, min=0, max=1)
+    counts = torch.histc(1 - (-numbers).exp(), bins=100, min=0, max=1)
     chi_square = float(((counts - n / 100) ** 2 / (n / 100)).sum())
-    assert numbers.min() >= 0
-    assert numbers.max() < 1
+    assert numbers.dtype == torch.float32
+    assert numbers.min() > 0
     assert chi_square < 150  # 99 degrees of freedom: exceeded once in a thousand seeds.
 
 
@@ -79,7 +92,7 @@ def test_numbers_of_neighbouring_places_are_uncorrelated(varied: str):
     counted = torch.arange(20_000)
     parts = {name: counted if name == varied else zeros for name in ("seed", "sequence", "step")}
 
-    numbers = uniforms(parts["seed"], parts["sequence"], parts["step"]) - 0.5
+    numbers = exponentials(parts["seed"], parts["sequence"], parts["step"], 1)[:, 0] - 1
 
-    correlation = float((numbers[1:] * numbers[:-1]).mean() * 12)
+    correlation = float((numbers[1:] * numbers[:-1]).mean())
     assert abs(correlation) < 0.03

@@ -203,6 +203,29 @@ def test_draw_is_the_same_for_the_same_seed_sequence_and_step_only():
     assert len(set(tokens)) > 1
 
 
+def test_draw_hardly_ever_changes_with_the_last_bits_of_flat_scores():
+    generator = torch.Generator().manual_seed(1)
+    scores = torch.randn(1, 20_000, generator=generator)
+    noise = torch.randn(500, 20_000, generator=generator) * 1e-3
+    rows = [make_row(seed=seed) for seed in range(500)]
+
+    clean = choose(scores.expand(500, -1), rows).tokens
+    noisy = choose(scores + noise, rows).tokens
+
+    assert len(set(clean.tolist())) > 400
+    assert int((clean != noisy).sum()) < 10
+
+
+def test_greedy_row_takes_the_best_token_beside_drawn_ones():
+    scores = random_scores(4, 3)
+    greedy, drawn = make_row(WarperParams(top_k=1)), make_row()
+
+    tokens = choose(scores, [greedy, drawn, greedy, drawn]).tokens.tolist()
+
+    best = scores.argmax(-1).tolist()
+    assert (tokens[0], tokens[2]) == (best[0], best[2])
+
+
 def test_draws_come_as_often_as_the_probabilities_say():
     probabilities = torch.tensor([0.5, 0.2, 0.0, 0.15, 0.1, 0.05])
     n = 10_000
