@@ -21,6 +21,7 @@ from workers.contract.errors import (
     LeaseLost,
     NeodimError,
     QueueUnavailable,
+    RequestRejected,
 )
 from workers.contract.fleet import Fleet, WorkerCard, WorkerState
 from workers.contract.redis_client import connect
@@ -93,12 +94,13 @@ class WorkerHost:
             max_length=loaded.max_length,
         )
         self._max_length = loaded.max_length
-        engine = self._engine = Engine(model, settings.prefill_chunk)
+        engine = self._engine = Engine(model, settings.prefill_chunk, on_death=_end_process)
         self._publisher = Publisher(self._store, lambda: engine.turned_at)
         engine.start()
         self._publisher.start()
         self._state = WorkerState.READY
         self._beat()
+        self._tell_of_other_models()
         self._threads[1].start()
 
     def stop(self) -> None:
@@ -167,7 +169,8 @@ class WorkerHost:
         return lambda: self._store.succeed(attempt, result)
 
     def _failure(self, attempt: Attempt, error: NeodimError) -> Callable[[], None]:
-        log.warning("job %s: %s: %s", attempt.job_id, error.code, error)
+        level = logging.INFO if isinstance(error, RequestRejected) else logging.WARNING
+        log.log(level, "job %s: %s: %s", attempt.job_id, error.code, error)
         return lambda: self._store.fail(attempt, error.code, str(error))
 
     def _every(self, seconds: float, act: Callable[[], None]) -> None:
@@ -178,11 +181,11 @@ class WorkerHost:
                 log.warning("%s: %s", act.__name__.strip("_"), error)
 
     def _beat(self) -> None:
-        """Say that this worker lives, unless its engine does not."""
+        """Say that this worker lives; one whose engine does not turn any more ends itself."""
         engine = self._engine
         if engine is not None and time.monotonic() - engine.turned_at > STUCK_S:
-            log.error("the engine has not turned for %d s", STUCK_S)
-            return
+            log.critical("the engine has not turned for %d s", STUCK_S)
+            _end_process()
         self._fleet.report(self._card())
 
     def _card(self) -> WorkerCard:
@@ -198,6 +201,14 @@ class WorkerHost:
             step=self._engine.n_turns if self._engine is not None else 0,
         )
 
+    def _tell_of_other_models(self) -> None:
+        """Say which jobs nobody here will run: left from a start with another model."""
+        for key in self._redis.scan_iter(match=f"{keys.WAITING_PREFIX}*"):
+            model = key.decode().removeprefix(keys.WAITING_PREFIX)
+            if model != self._settings.model_name:
+                count = self._redis.zcard(key)
+                log.warning("%d jobs wait for the model %s, not served here", count, model)
+
     def _sweep(self) -> None:
         """Do what some one worker has to do: see to lost workers' jobs and lost tickets."""
         holder = self._redis.get(keys.SWEEPER)
@@ -208,6 +219,12 @@ class WorkerHost:
         model = self._settings.model_name
         n_waiting = self._redis.zcard(keys.waiting(model))
         top_up(self._tickets, self._redis, model, n_waiting, self._settings.slots)
+
+
+def _end_process() -> None:
+    """End this process at once: it can do no work, its jobs go to the one that replaces it."""
+    logging.shutdown()
+    os._exit(os.EX_SOFTWARE)
 
 
 def _is_alive(pid: int) -> bool:

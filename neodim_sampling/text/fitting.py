@@ -62,7 +62,7 @@ def fit_prompt(codec: TextCodec, prompt: PreamblePrompt, max_new_tokens: int) ->
     n_preamble, n_original = len(request.preamble_ids), len(request.ids)
     if n_original == 0:
         raise InvalidParams("prompt", "no text is left of it once special tokens are removed")
-    if n_preamble > request.limit:
+    if n_preamble > max(0, request.limit):
         raise PromptTooLong(f"{request.limit_text}, but the preamble takes {n_preamble}")
     if request.limit <= 0:
         raise PromptTooLong(f"{request.limit_text}, but the prompt takes {n_original}")

@@ -188,6 +188,25 @@ def _answers(stack: Stack) -> bool:
         return False
 
 
+def test_pattern_that_is_slow_only_on_an_unfinished_match_harms_nobody(tiny_stack: Stack) -> None:
+    slow = {
+        "prompt": "Hello there",
+        "generated_tokens_count": 150,
+        "max_total_tokens": 250,
+        "seed": 1,
+        "words_whitelist": ["story", "teacher", "range"],
+        "stop_strings": ["^(?:[a-z ]|[a-z ]{2})+;"],
+        "stop_strings_type": "regex",
+    }
+
+    job_id = tiny_stack.submit(**slow)
+    neighbours = [tiny_stack.generate(**{**REQUEST, "seed": seed}) for seed in range(3)]
+
+    assert tiny_stack.ended(job_id)["error"]["code"] == "stop_pattern_timeout"
+    assert [each["generated_tokens_count"] for each in neighbours] == [12] * 3
+    assert tiny_stack.generate(**REQUEST)["generated_tokens_count"] == 12
+
+
 def test_job_whose_ticket_was_lost_is_run_all_the_same(tiny_stack: Stack) -> None:
     job = adapter.load(REQUEST, Settings(model_name="gpt2"))
 

@@ -49,6 +49,8 @@ def make_celery(redis_url: str) -> Celery:
         broker_connection_max_retries=None,
         task_ignore_result=True,
         task_acks_late=False,
+        # Concerns late acknowledgements only; unset, Celery warns at every loss of connection.
+        worker_cancel_long_running_tasks_on_connection_loss=True,
         worker_prefetch_multiplier=1,
         worker_disable_prefetch=True,
         worker_send_task_events=False,

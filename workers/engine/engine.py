@@ -5,27 +5,28 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
 
 import torch
-from torch import Tensor
 
 from neodim_sampling.errors import NoTokenLeft
 from neodim_sampling.parameters import StopKind
-from neodim_sampling.pipeline import choose, shape_scores
 from workers.contract.errors import EngineStopped
-from workers.engine.contrastive import NO_TOKEN_LEFT, contrastive_step, is_contrastive
+from workers.engine.contrastive import NO_TOKEN_LEFT, is_contrastive
+from workers.engine.decode import next_tokens
 from workers.engine.failures import as_neodim_error
 from workers.engine.generation import Generation
 from workers.engine.prefill import Prefill
-from workers.engine.sequence import Sequence
 from workers.engine.slot_pool import SlotPool
 from workers.engine.text_model import TextModel
+
+log = logging.getLogger(__name__)
 
 PATTERN_WAIT_S = 0.003
 """How long a step waits for regular expressions; slower ones make only their own job wait."""
@@ -40,10 +41,13 @@ class Engine:
     Args:
         model: the model and its cache.
         prefill_chunk: prompt tokens read between two steps.
+        on_death: called when the loop ends with an error that it cannot lay at any request's
+            door; nothing runs after that.
     """
 
-    def __init__(self, model: TextModel, prefill_chunk: int) -> None:
+    def __init__(self, model: TextModel, prefill_chunk: int, on_death: Callable[[], None]) -> None:
         self._model = model
+        self._on_death = on_death
         self._prefill = Prefill(model, prefill_chunk)
         self._slots = SlotPool(model.slots)
         self._arrived: deque[Generation] = deque()
@@ -85,17 +89,24 @@ class Engine:
         return not (self._arrived or self._waiting or self._running)
 
     def _run(self) -> None:
+        try:
+            self._turn()
+        except Exception:
+            log.critical("the engine's loop ended with an error", exc_info=True)
+            self._on_death()
+        for generation in [*self._running, *self._waiting, *self._arrived]:
+            generation.end(EngineStopped("the worker is stopping"))
+
+    def _turn(self) -> None:
         while True:
             with self._wake:
                 if self._is_stopping:
-                    break
+                    return
                 if self.is_idle:
                     self._wake.wait(IDLE_WAIT_S)
             self.turned_at = time.monotonic()
             self.n_turns += 1
             self.step()
-        for generation in [*self._running, *self._waiting, *self._arrived]:
-            generation.end(EngineStopped("the worker is stopping"))
 
     @torch.inference_mode()
     def step(self) -> None:
@@ -159,7 +170,7 @@ class Engine:
             return
         sequences = [each for generation in generations for each in generation.growing]
         try:
-            tokens = self._next_tokens(sequences)
+            tokens = next_tokens(self._model, sequences)
         except Exception as error:  # noqa: BLE001 - the engine's loop is such a boundary
             if len(generations) == 1:
                 self._retire(generations[0], error)
@@ -172,32 +183,6 @@ class Engine:
         for generation in generations:
             indices = [each.row.sequence for each in generation.growing]
             self._give(generation, {index: next(remaining) for index in indices})
-
-    def _next_tokens(self, sequences: list[Sequence]) -> list[int | None]:
-        """The next token of each sequence; None where its constraints forbid every one."""
-        if is_contrastive(sequences[0]):
-            return [contrastive_step(self._model, sequences[0])]
-        scores = shape_scores(self._logits(sequences), [each.row for each in sequences])
-        choice = choose(scores, [each.row for each in sequences])
-        # The one synchronisation with the device in a step.
-        reply = torch.stack((choice.tokens, choice.is_empty.long())).tolist()
-        return [None if is_empty else token for token, is_empty in zip(*reply, strict=True)]
-
-    def _logits(self, sequences: list[Sequence]) -> Tensor:
-        """[B, V] scores of the sequences' next tokens, from the prefill or by reading the last."""
-        decoding = sorted(
-            (each for each in sequences if each.next_logits is None),
-            key=lambda each: each.slot or 0,
-        )
-        found = {each: each.next_logits for each in sequences}
-        if decoding:
-            outcome = self._model.decode(
-                [each.slot or 0 for each in decoding],
-                [each.row.generated[-1] for each in decoding],
-                [each.n_cached for each in decoding],
-            )
-            found.update(zip(decoding, outcome.logits, strict=True))
-        return torch.stack([logits for logits in found.values() if logits is not None])
 
     def _give(self, generation: Generation, tokens: dict[int, int | None]) -> None:
         """Let a generation take its tokens; slow text patterns do that beside the loop."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from huggingface_hub.utils import logging as hub_logging
 from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 from transformers.utils import logging as transformers_logging
 
@@ -56,6 +57,7 @@ def load_model(settings: Settings) -> LoadedModel:
     Raises:
         ModelUnusable: it is not there, or of a kind that is not supported.
     """
+    hub_logging.set_verbosity_error()
     transformers_logging.set_verbosity_error()
     transformers_logging.disable_progress_bar()
     assert settings.model is not None, "the launcher names a model"
@@ -70,7 +72,8 @@ def load_model(settings: Settings) -> LoadedModel:
             source, dtype=_dtype(settings, device, is_dequantised), **hub
         )
     except (OSError, ValueError) as error:
-        raise ModelUnusable(f"--model: {settings.model} cannot be loaded: {error}") from error
+        reason = " ".join(str(error).split())
+        raise ModelUnusable(f"--model: {settings.model} cannot be loaded: {reason}") from error
     model = model.to(device).eval()
     loaded = LoadedModel(
         model=model,
@@ -110,14 +113,18 @@ def _device(settings: Settings) -> torch.device:
 
 
 def _dtype(settings: Settings, device: torch.device, is_dequantised: bool) -> Any:
-    """Number format of the weights; weights that were quantised have no original to keep."""
+    """Number format of the weights.
+
+    Weights that were quantised have no original. On the CPU they are left in float32, in which
+    de-quantising gives them and a text does not depend on the batch it is made in.
+    """
     if settings.precision != "original":
         return PRECISIONS[settings.precision]
     if not is_dequantised:
         return "auto"
-    if device.type == "cuda":
-        return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16
-    return torch.bfloat16 if torch.cpu._is_avx512_bf16_supported() else torch.float32
+    if device.type == "cpu":
+        return torch.float32
+    return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float16
 
 
 def _eos_ids(model: Any) -> frozenset[int]:

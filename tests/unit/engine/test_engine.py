@@ -336,6 +336,14 @@ def test_stopped_engine_lets_go_of_everything() -> None:
             engine.result(*submitted)
 
 
+def test_error_of_the_loop_itself_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = TinyEngine()
+
+    monkeypatch.setattr(engine.engine, "step", lambda: 1 / 0)
+
+    assert engine.died.wait(60)
+
+
 def test_long_prompt_does_not_stop_running_rows(still_engine: TinyEngine) -> None:
     _, ear = still_engine.submit(job(generated_tokens_count=60))
     steps(still_engine, 4)

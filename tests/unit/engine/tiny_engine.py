@@ -84,7 +84,8 @@ class TinyEngine:
             slots=slots,
             max_length=max_length,
         )
-        self.engine = Engine(self.model, chunk)
+        self.died = threading.Event()
+        self.engine = Engine(self.model, chunk, on_death=self.died.set)
         if is_running:
             self.engine.start()
 
