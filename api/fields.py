@@ -33,6 +33,12 @@ def shown(value: Any, limit: int = 40) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+def shown_name(name: str) -> str:
+    """A field's name as an error text begins with it: short, and visible if it is blank."""
+    short = name[:60].encode(errors="replace").decode()
+    return short if short.strip() else json.dumps(short)
+
+
 class Whole(fields.Integer):
     """An integer from `low` to `high`; by default, whatever can be a count."""
 

@@ -9,8 +9,8 @@ _host = _settings.listen_address
 
 wsgi_app = "api.app:create_app()"
 bind = f"[{_host}]:{_settings.listen_port}" if ":" in _host else f"{_host}:{_settings.listen_port}"
-# The gevent worker makes the standard library cooperative before it loads the application.
-worker_class = "gevent"
+# A gevent worker makes the standard library cooperative before it loads the application.
+worker_class = "api.gunicorn_worker.Worker"
 workers = _settings.api_processes
 worker_connections = 1000
 keepalive = 30

@@ -7,6 +7,7 @@ from typing import Any
 
 from marshmallow import RAISE, Schema, ValidationError, pre_load
 
+from api.fields import shown_name
 from workers.contract.errors import InvalidParams
 
 MAX_PROBLEMS = 8
@@ -55,4 +56,4 @@ def _problems(messages: Any, schema: Schema) -> Iterator[tuple[str, str]]:
     """Known fields first, as they come in; marshmallow gives unknown ones in no order."""
     unknown = sorted(name for name in messages if name not in schema.fields)
     for name in [*(name for name in messages if name in schema.fields), *unknown]:
-        yield str(name)[:60], ", ".join(map(str, messages[name]))
+        yield shown_name(str(name)), ", ".join(map(str, messages[name]))

@@ -54,6 +54,24 @@ def test_a_name_that_occurs_twice_is_named(client):
     assert response.json["error"].startswith("prompt: ")
 
 
+@pytest.mark.parametrize(
+    ("body", "start"),
+    [
+        ({"": 1}, '"": is not a known field'),
+        ({" ": 1}, '" ": is not a known field'),
+        ({"x" * 500: 1}, "x" * 60 + ": is not a known field"),
+        ({"temperature": float("nan")}, "temperature: NaN is not a JSON number"),
+        ({"stop_strings": ["a", "\udc00"]}, "stop_strings: has half of a surrogate pair"),
+    ],
+)
+def test_the_field_at_fault_is_named_whatever_its_name(client, body, start):
+    neodim = client.post("/generate", data=json.dumps({**request(), **body}))
+    jobs = client.post("/v1/jobs", json=submission(**body))
+
+    assert neodim.json["error"].startswith(start)
+    assert jobs.json["message"].startswith(start)
+
+
 @pytest.mark.parametrize("media_type", ["text/plain", "application/x-www-form-urlencoded", None])
 def test_jobs_are_json_by_their_content_type(client, media_type):
     response = client.post(

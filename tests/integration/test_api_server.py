@@ -84,6 +84,11 @@ def send_raw(port, *parts):
             return reply.status, reply.read()
 
 
+def read_to_end(connection):
+    """Everything that comes until the server ends; a reset is an error."""
+    return b"".join(iter(lambda: connection.recv(65536), b""))
+
+
 def states(port, ids):
     return [call(port, "GET", f"/v1/jobs/{each}")[1]["state"] for each in ids]
 
@@ -211,3 +216,126 @@ def test_hosts_and_paths_of_any_kind_get_no_server_error(server):
     statuses = [send_raw(server, line)[0] for line in lines]
 
     assert all(status < 500 for status in statuses), statuses
+
+
+MUCH = 8 * 2**20
+ANSWERED_BEFORE_THE_BODY_IS_READ = {
+    "too large": (b"POST /generate", 413),
+    "not read at all": (b"GET /health/live", 200),
+    "an unknown path": (b"POST /nowhere", 404),
+    "an unknown job": (b"DELETE /v1/jobs/x", 404),
+    "a wrong method": (b"PUT /generate", 405),
+    "a wrong media type": (b"POST /v1/jobs", 415),
+    "a preflight": (b"OPTIONS /generate", 200),
+    "no HTTP": (b"POST /generate HTTP/1.1\r\n:", 400),
+}
+
+
+@pytest.mark.parametrize("framing", ["length", "chunks"])
+@pytest.mark.parametrize("keeps", [b"close", b"keep-alive"])
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    ANSWERED_BEFORE_THE_BODY_IS_READ.values(),
+    ids=ANSWERED_BEFORE_THE_BODY_IS_READ,
+)
+def test_an_answer_reaches_a_client_that_sends_its_whole_body_first(
+    server, line, expected, keeps, framing
+):
+    head = line + b" HTTP/1.1\r\nHost: x\r\nConnection: " + keeps + b"\r\n"
+    if framing == "length":
+        sent = head + b"Content-Length: %d\r\n\r\n" % MUCH + bytes(MUCH)
+    else:
+        chunk = b"10000\r\n" + bytes(65536) + b"\r\n"
+        sent = head + b"Transfer-Encoding: chunked\r\n\r\n" + chunk * (MUCH // 65536)
+        sent += b"0\r\n\r\n"
+
+    with socket.create_connection(("127.0.0.1", server)) as connection:
+        connection.sendall(sent)
+        connection.shutdown(socket.SHUT_WR)
+        answer = read_to_end(connection)
+
+    assert answer.startswith(b"HTTP/1.1 %d " % expected)
+
+
+@pytest.mark.parametrize("n_bytes", [90, LIMIT + 1, MUCH])
+@pytest.mark.parametrize(
+    ("method", "path", "expected"),
+    [
+        ("GET", "/health/live", 200),
+        ("GET", "/v1/jobs/x", 404),
+        ("DELETE", "/v1/jobs/x", 404),
+        ("POST", "/nowhere", 404),
+        ("PUT", "/generate", 405),
+        ("POST", "/v1/jobs", 415),
+    ],
+)
+def test_a_body_that_is_not_read_does_not_spoil_the_next_request(
+    server, method, path, expected, n_bytes
+):
+    with closing(http.client.HTTPConnection("127.0.0.1", server)) as connection:
+        statuses = []
+        for _ in range(2):
+            connection.request(method, path, bytes(n_bytes))
+            reply = connection.getresponse()
+            reply.read()
+            statuses.append(reply.status)
+        connection.request("POST", "/generate", json.dumps(request()))
+        statuses.append(connection.getresponse().status)
+
+    assert statuses == [expected, expected, 200]
+
+
+BODY = json.dumps(request()).encode()
+CUT_SHORT = {
+    "by length": b"Content-Length: 5000000\r\n\r\n" + BODY,
+    "by length, within the limit": b"Content-Length: 4000\r\n\r\n" + BODY,
+    "by length, by one byte": b"Content-Length: %d\r\n\r\n" % (len(BODY) + 1) + BODY,
+    "before its first chunk": b"Transfer-Encoding: chunked\r\n\r\n",
+    "within a chunk": b"Transfer-Encoding: chunked\r\n\r\n%x\r\n" % (len(BODY) + 9) + BODY,
+    "after a chunk": b"Transfer-Encoding: chunked\r\n\r\n%x\r\n" % len(BODY) + BODY + b"\r\n",
+    "before its end": b"Transfer-Encoding: chunked\r\n\r\n%x\r\n" % len(BODY) + BODY + b"\r\n0\r\n",
+}
+
+
+@pytest.mark.parametrize("rest", CUT_SHORT.values(), ids=CUT_SHORT)
+def test_a_body_that_is_cut_short_is_refused_although_what_came_is_whole(server, rest):
+    with socket.create_connection(("127.0.0.1", server)) as connection:
+        connection.sendall(b"POST /generate HTTP/1.1\r\nHost: x\r\n" + rest)
+        connection.shutdown(socket.SHUT_WR)
+        head, _, body = read_to_end(connection).partition(b"\r\n\r\n")
+
+    assert head.split()[1] in (b"400", b"413")
+    assert json.loads(body)["error"].startswith("the body ")
+
+
+NO_REQUESTS = {
+    "two lengths": (b"POST /generate HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 1", 400),
+    "a negative length": (b"POST /generate HTTP/1.1\r\nContent-Length: -1", 400),
+    "a length that is no number": (b"POST /v1/jobs HTTP/1.1\r\nContent-Length: x", 400),
+    "length and chunks": (
+        b"POST /generate HTTP/1.1\r\nContent-Length: 5\r\nTransfer-Encoding: chunked",
+        400,
+    ),
+    "an unknown coding": (b"POST /generate HTTP/1.1\r\nTransfer-Encoding: x", 501),
+    "an unknown expectation": (b"POST /generate HTTP/1.1\r\nExpect: x", 417),
+    "a long path": (b"GET /" + b"x" * 9000 + b" HTTP/1.1", 414),
+    "a long header": (b"GET /health/live HTTP/1.1\r\nX: " + b"x" * 9000, 431),
+    "many headers": (b"GET /health/live HTTP/1.1" + b"\r\nX: x" * 200, 431),
+    "a nameless header": (b"GET /health/live HTTP/1.1\r\n: x", 400),
+    "no HTTP": (b"hello", 400),
+    "bytes": (b"\xff\xfe \x00 HTTP/1.1", 400),
+}
+
+
+@pytest.mark.parametrize(("head", "expected"), NO_REQUESTS.values(), ids=NO_REQUESTS)
+def test_what_is_no_request_is_refused_in_json(server, head, expected):
+    with socket.create_connection(("127.0.0.1", server)) as connection:
+        connection.sendall(head + b"\r\nHost: x\r\n\r\n" + bytes(2**20))
+        with closing(http.client.HTTPResponse(connection)) as reply:
+            reply.begin()
+            body = reply.read()
+
+    assert reply.status == expected
+    assert reply.headers["Content-Type"] == "application/json"
+    assert reply.headers["X-Request-Id"]
+    assert list(json.loads(body)) == ["error"]

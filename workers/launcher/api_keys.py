@@ -9,6 +9,7 @@ from workers.contract.settings import Settings
 from workers.launcher.errors import BadFlag
 
 FLAG = "--api-keys-file"
+ALLOWED = "allowed: a file with one key a line"
 
 
 def all_keys(settings: Settings) -> tuple[str, ...]:
@@ -25,9 +26,9 @@ def _read(path: Path) -> tuple[str, ...]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except OSError as error:
-        raise BadFlag(FLAG, str(path), f"cannot be read: {error.strerror}") from error
+        raise BadFlag(FLAG, str(path), f"cannot be read: {error.strerror}; {ALLOWED}") from error
     except UnicodeDecodeError as error:
-        raise BadFlag(FLAG, str(path), "is no text file") from error
+        raise BadFlag(FLAG, str(path), f"is no text file; {ALLOWED}") from error
     keys = [(n, line.strip()) for n, line in enumerate(lines, start=1)]
     keys = [(n, key) for n, key in keys if key and not key.startswith("#")]
     for n, key in keys:
@@ -36,5 +37,5 @@ def _read(path: Path) -> tuple[str, ...]:
                 FLAG, str(path), f"line {n} is no key; allowed: visible ASCII characters, no spaces"
             )
     if not keys:
-        raise BadFlag(FLAG, str(path), "has no key in it; allowed: a file with one key a line")
+        raise BadFlag(FLAG, str(path), f"has no key in it; {ALLOWED}")
     return tuple(key for _, key in keys)

@@ -12,6 +12,7 @@ from workers.launcher.nearest import nearest
 from workers.launcher.option_values import checked, is_repeatable, kind_of
 
 FLAG = "--config"
+ALLOWED = "allowed: a TOML file with settings"
 
 
 def read_config(path: Path) -> dict[str, Any]:
@@ -42,9 +43,9 @@ def _load(path: Path) -> dict[str, Any]:
         with path.open("rb") as file:
             return tomllib.load(file)
     except OSError as error:
-        raise BadFlag(FLAG, str(path), f"cannot be read: {error.strerror}") from error
+        raise BadFlag(FLAG, str(path), f"cannot be read: {error.strerror}; {ALLOWED}") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise BadFlag(FLAG, str(path), f"is not TOML: {error}") from error
+        raise BadFlag(FLAG, str(path), f"is not TOML: {error}; {ALLOWED}") from error
 
 
 def _value(option: Any, value: Any, source: str, base: Path) -> Any:

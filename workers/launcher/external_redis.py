@@ -12,6 +12,7 @@ from workers.launcher.errors import StartRefused
 from workers.launcher.redis_server import OLDEST
 
 CONNECT_S = 5
+ALLOWED = f"allowed: a Redis or Valkey that answers, {'.'.join(map(str, OLDEST))} or newer"
 
 
 def check_external(url: str, source: str) -> list[str]:
@@ -41,7 +42,7 @@ def check_external(url: str, source: str) -> list[str]:
         ) from error
     except (redis.RedisError, OSError) as error:
         reason = " ".join(str(error).split())
-        raise StartRefused(f"{where} cannot be used: {reason}") from error
+        raise StartRefused(f"{where} cannot be used: {reason}; {ALLOWED}") from error
     refuse_old(version, where)
     if policy is None:
         return [f"{where} does not tell its maxmemory-policy; it has to be noeviction"]
@@ -67,8 +68,7 @@ def refuse_old(version: str, where: str) -> None:
     """Refuse a server older than what the scripts and streams need."""
     numbers = tuple(int(part) for part in re.findall(r"\d+", version)[:2])
     if numbers < OLDEST:
-        oldest = ".".join(map(str, OLDEST))
-        raise StartRefused(f"{where} has version {version}; allowed: {oldest} or newer")
+        raise StartRefused(f"{where} has version {version}; {ALLOWED}")
 
 
 def _policy(client: Any) -> str | None:

@@ -12,6 +12,7 @@ from workers.contract.settings import Settings, default_of, option_fields
 from workers.launcher.errors import BadFlag
 
 FLAG = "--data-dir"
+ALLOWED = "allowed: a directory that this user may write to"
 ROOT = Path(__file__).resolve().parents[2]
 """The checkout: the processes run here, and the default data directory is made here."""
 
@@ -50,9 +51,9 @@ def make_directories(settings: Settings) -> Directories:
         for path in (data, directories.run, directories.redis):
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise BadFlag(FLAG, str(data), f"cannot be used: {error.strerror}") from error
+        raise BadFlag(FLAG, str(data), f"cannot be used: {error.strerror}; {ALLOWED}") from error
     if not os.access(directories.run, os.W_OK):
-        raise BadFlag(FLAG, str(data), "cannot be used: this user may not write there")
+        raise BadFlag(FLAG, str(data), f"cannot be used: this user may not write there; {ALLOWED}")
     return directories
 
 

@@ -10,6 +10,7 @@ import time
 from workers.launcher.errors import BadFlag
 
 POLL_S = 0.2
+ALLOWED = "allowed: an address of this host, such as 127.0.0.1 or 0.0.0.0"
 
 
 def check_listening(address: str, port: int, patience_s: float = 0) -> None:
@@ -39,11 +40,13 @@ def _is_free(address: str, port: int) -> bool:
             probe.bind(bind_to)
             probe.listen()
         except PermissionError as error:
-            raise BadFlag("--listen-port", port, "is not allowed for this user") from error
+            raise BadFlag(
+                "--listen-port", port, "is not allowed for this user; allowed: a port from 1024 up"
+            ) from error
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
                 return False
-            problem = f"cannot be listened on: {error.strerror}"
+            problem = f"cannot be listened on: {error.strerror}; {ALLOWED}"
             raise BadFlag("--listen-address", address, problem) from error
     return True
 
@@ -68,10 +71,9 @@ def address_to_try(address: str) -> str:
 
 
 def _resolve(address: str, port: int) -> tuple[int, tuple[str, int]]:
-    allowed = "allowed: an address of this host, such as 127.0.0.1 or 0.0.0.0"
     try:
         found = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)
     except (socket.gaierror, UnicodeError) as error:
-        raise BadFlag("--listen-address", address, f"is no address; {allowed}") from error
+        raise BadFlag("--listen-address", address, f"is no address; {ALLOWED}") from error
     family, _, _, _, bind_to = found[0]
     return family, (str(bind_to[0]), int(bind_to[1]))

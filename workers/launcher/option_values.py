@@ -9,6 +9,8 @@ from typing import Any
 from workers.launcher.errors import BadFlag
 from workers.launcher.layer_split import parse_layers
 
+GROUP_SIZE = "group_size"
+API_KEY = "api_key"
 PATHS = frozenset({"cache_dir", "api_keys_file", "data_dir", "config"})
 
 
@@ -26,6 +28,10 @@ def is_repeatable(option: Any) -> bool:
 def allowed_for(option: Any) -> str:
     """What an option's value may be, in words."""
     low, high = option.metadata["low"], option.metadata["high"]
+    if option.name == GROUP_SIZE:
+        return "-1 (none), a whole number from 1 up"
+    if option.name == API_KEY:
+        return "visible ASCII characters, no spaces"
     if option.metadata["choices"]:
         return ", ".join(option.metadata["choices"])
     if kind_of(option) is bool:
@@ -71,10 +77,13 @@ def checked(option: Any, value: Any, source: str, base: Path) -> Any:
         raise refusal(option, value, source)
     if (low is not None and value < low) or (high is not None and value > high):
         raise refusal(option, value, source)
+    if option.name == GROUP_SIZE and value == 0:
+        raise refusal(option, value, source)
     if option.name == "layers":
         parse_layers(str(value), source)
-    if option.name == "api_key" and not re.fullmatch(r"[!-~]+", str(value)):
-        raise BadFlag(source, None, "a key may have visible ASCII characters only, no spaces")
+    if option.name == API_KEY and not re.fullmatch(r"[!-~]+", str(value)):
+        # A key is a secret, and is not shown.
+        raise refusal(option, None, source)
     return _absolute(option.name, value, base)
 
 

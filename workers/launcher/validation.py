@@ -7,7 +7,7 @@ from workers.launcher.api_keys import all_keys
 from workers.launcher.errors import BadFlag
 from workers.launcher.layer_split import check_layers, parse_layers
 from workers.launcher.listening import is_loopback
-from workers.launcher.model_files import ServedModel, count_layers, is_gptq
+from workers.launcher.model_files import ServedModel, count_layers, count_positions, is_gptq
 from workers.launcher.option_values import flag_of
 
 SUPPORTED_PRECISIONS = ("original", "float32", "float16", "bfloat16")
@@ -23,15 +23,15 @@ FOR_FLOAT4 = ("quantization_type", "double_quantization")
 
 
 def check_model(settings: Settings, model: ServedModel) -> None:
-    """Refuse what would need a way to load the model that this version does not have yet.
+    """Refuse what the model does not have, or needs a way to load it that is not there yet.
 
     Args:
         settings: what was asked for.
         model: what `--model` names.
 
     Raises:
-        BadFlag: a precision, a checkpoint or a split that is not supported yet, or more layers
-            than the model has.
+        BadFlag: a precision, a checkpoint or a split that is not supported yet, or more layers or
+            tokens than the model has.
     """
     if settings.precision not in SUPPORTED_PRECISIONS:
         allowed = ", ".join(SUPPORTED_PRECISIONS)
@@ -40,8 +40,17 @@ def check_model(settings: Settings, model: ServedModel) -> None:
     if is_gptq(model):
         problem = "is a GPTQ checkpoint, not yet supported; allowed: a model with plain weights"
         raise BadFlag("--model", model.source, problem)
+    _check_length(settings.max_length, model)
     names_layers = any(parse_layers(settings.layers))
     check_layers(settings.layers, count_layers(model) if names_layers else None)
+
+
+def _check_length(max_length: int | None, model: ServedModel) -> None:
+    """Refuse more tokens than a local model can hold; others are known once they are loaded."""
+    n_positions = None if max_length is None else count_positions(model)
+    if max_length is not None and n_positions is not None and max_length > n_positions:
+        problem = f"is too many; allowed: at most {n_positions}, the model's context"
+        raise BadFlag("--max-length", max_length, problem)
 
 
 def warnings_about(settings: Settings, model: ServedModel) -> list[str]:

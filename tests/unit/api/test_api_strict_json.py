@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from api.json_body import MAX_DEPTH, parse_object
 from api.rejections import MalformedBody
+from api.strict_json import MAX_DEPTH, parse_object
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
@@ -62,13 +62,18 @@ def test_parse_object_of_json_like_text_agrees_with_json_or_gives_a_reason(text)
         (b"\xff{}", "not UTF-8: bad byte at 0"),
         (b'{"a": }', "not JSON: Expecting value at line 1, column 7"),
         (b"[]", "must be a JSON object"),
-        (b'{"a": NaN}', "NaN is not a JSON number"),
-        (b'{"a": -1e999}', "the number -1e999 is too large"),
-        (b'{"a": ' + b"1" * 5000 + b"}", "too many digits"),
+        (b'{"b": 1, "a": NaN}', "a: NaN is not a JSON number; allowed: finite numbers"),
+        (b'{"a": -1e999}', "a: the number -1e999 is too large; allowed: finite numbers"),
+        (b'{"a": ' + b"1" * 5000 + b"}", "a: the number has too many digits; allowed: at most"),
+        (b'{"x": {"a": [1, [Infinity]]}, "b": 1}', "a: Infinity is not a JSON number"),
+        (b'{"": NaN}', '"": NaN is not a JSON number'),
+        (b'{"": 1, "": 2}', '"": is there more than once'),
+        (b"[NaN]", "must be a JSON object"),
         (b'{"a": 1, "b": 2, "a": 1}', "a: is there more than once"),
         (b'{"x": [{"b": 1, "b": 1}]}', "b: is there more than once"),
-        (b'{"a": ["\\udead"]}', "half of a surrogate pair"),
-        (b'{"a": {"\\ud800": 1}}', "half of a surrogate pair"),
+        (b'{"a": ["\\udead"]}', "a: has half of a surrogate pair"),
+        (b'{"x": {"a": "\\udead"}}', "a: has half of a surrogate pair"),
+        (b'{"a": {"\\ud800": 1}}', "?: the name has half of a surrogate pair"),
         (b'{"\\ud800": 1, "\\ud800": 2}', "?: is there more than once"),
         (nested(MAX_DEPTH + 1), "nested deeper than 64 levels"),
         (b"[" * 100_000, "nested deeper than 64 levels"),

@@ -79,7 +79,8 @@ def test_a_bad_key_is_refused_with_the_file_and_the_key(
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     message = refusal_of(tmp_path / "none.toml")
 
-    assert message == f'--config: "{tmp_path}/none.toml" cannot be read: No such file or directory'
+    expected = f'--config: "{tmp_path}/none.toml" cannot be read: No such file or directory; '
+    assert message == expected + "allowed: a TOML file with settings"
 
 
 @pytest.mark.parametrize("content", [b"slots = ", b"\xff\xfe", b"= 1\n= 2"])
@@ -90,3 +91,4 @@ def test_a_file_that_is_not_toml_is_refused(tmp_path: Path, content: bytes) -> N
     message = refusal_of(path)
 
     assert message.startswith(f'--config: "{path}" is not TOML: ')
+    assert message.endswith("; allowed: a TOML file with settings")

@@ -9,7 +9,14 @@ import pytest
 
 from workers.contract.settings import Settings, read_settings, write_settings
 from workers.launcher.errors import BadFlag
-from workers.launcher.instance import ROOT, Directories, lock, make_directories, write_private
+from workers.launcher.instance import (
+    ALLOWED,
+    ROOT,
+    Directories,
+    lock,
+    make_directories,
+    write_private,
+)
 from workers.launcher.machine import available_cores
 from workers.launcher.settings import child_environment, redis_url
 
@@ -42,7 +49,7 @@ def test_a_data_directory_that_cannot_be_made_is_refused(tmp_path: Path) -> None
     with pytest.raises(BadFlag) as refusal:
         make_directories(Settings(data_dir=str(path)))
 
-    assert str(refusal.value) == f'--data-dir: "{path}" cannot be used: Not a directory'
+    assert str(refusal.value) == f'--data-dir: "{path}" cannot be used: Not a directory; {ALLOWED}'
 
 
 def test_a_second_service_is_refused_while_the_first_has_the_directory(tmp_path: Path) -> None:

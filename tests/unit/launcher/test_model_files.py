@@ -7,7 +7,13 @@ import pytest
 from gguf import GGUFWriter
 
 from workers.launcher.errors import BadFlag
-from workers.launcher.model_files import ServedModel, count_layers, find_model, is_gptq
+from workers.launcher.model_files import (
+    ServedModel,
+    count_layers,
+    count_positions,
+    find_model,
+    is_gptq,
+)
 
 
 def model_directory(path: Path, **config: object) -> Path:
@@ -67,6 +73,15 @@ def test_a_path_without_a_model_is_refused(tmp_path: Path, make: object, expecte
     assert str(refusal.value).startswith(f'--model: "{path}" {expected}')
 
 
+@pytest.mark.parametrize("key", ["max_position_embeddings", "n_positions", "seq_length"])
+def test_positions_are_counted_by_each_of_their_names(tmp_path: Path, key: str) -> None:
+    model = find_model(str(model_directory(tmp_path / "m", **{key: 7})))
+
+    n_positions = count_positions(model)
+
+    assert n_positions == 7
+
+
 @pytest.mark.parametrize("key", ["num_layers", "n_layer", "num_hidden_layers"])
 def test_layers_are_counted_by_each_of_their_names(tmp_path: Path, key: str) -> None:
     model = find_model(str(model_directory(tmp_path / "m", **{key: 7})))
@@ -84,18 +99,20 @@ def test_layers_are_unknown_when_the_configuration_does_not_say(tmp_path: Path) 
     assert n_layers is None
 
 
-def test_layers_of_a_gguf_file_are_counted(tmp_path: Path) -> None:
+def test_layers_and_positions_of_a_gguf_file_are_counted(tmp_path: Path) -> None:
     path = tmp_path / "m.gguf"
     writer = GGUFWriter(path, "llama")
     writer.add_block_count(5)
+    writer.add_context_length(64)
+    writer.add_rope_scaling_orig_ctx_len(32)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
 
-    n_layers = count_layers(find_model(str(path)))
+    model = find_model(str(path))
 
-    assert n_layers == 5
+    assert (count_layers(model), count_positions(model)) == (5, 64)
 
 
 def test_a_file_that_is_no_gguf_is_refused(tmp_path: Path) -> None:

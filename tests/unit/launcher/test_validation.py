@@ -61,6 +61,21 @@ def test_too_many_layers_are_refused_when_the_model_is_local(local: ServedModel)
     assert message == '--layers: "999" is too many; allowed: at most 4, the model\'s layers'
 
 
+@pytest.mark.parametrize("key", ["max_position_embeddings", "n_positions", "seq_length"])
+def test_more_tokens_than_a_local_model_can_hold_are_refused(local: ServedModel, key: str) -> None:
+    Path(local.source, "config.json").write_text(json.dumps({key: 2048}))
+
+    message = refusal_of_model(local, max_length=2049)
+    check_model(Settings(max_length=2048), local)
+
+    assert message == "--max-length: 2049 is too many; allowed: at most 2048, the model's context"
+
+
+def test_any_number_of_tokens_passes_where_the_model_names_none(local: ServedModel) -> None:
+    check_model(Settings(max_length=999_999), local)
+    check_model(Settings(max_length=999_999), HUB)
+
+
 def test_all_the_layers_in_one_place_are_accepted(local: ServedModel) -> None:
     check_model(Settings(layers="4"), local)
 

@@ -1,0 +1,58 @@
+"""Answers what gunicorn could not read as a request, in the same JSON as every other error."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import replace
+from http import HTTPStatus
+
+from gunicorn.http.errors import (
+    ExpectationFailed,
+    LimitRequestHeaders,
+    LimitRequestLine,
+    UnsupportedTransferCoding,
+)
+
+from api.errors import problem_of
+from api.neodim.renderer import render_error
+from api.rejections import BadRequest
+from api.replies import to_json
+from workers.contract.errors import NeodimError
+
+STATUSES: Mapping[type[Exception], HTTPStatus] = {
+    LimitRequestLine: HTTPStatus.REQUEST_URI_TOO_LONG,
+    LimitRequestHeaders: HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
+    ExpectationFailed: HTTPStatus.EXPECTATION_FAILED,
+    UnsupportedTransferCoding: HTTPStatus.NOT_IMPLEMENTED,
+}
+"""Where it is not 400."""
+
+SHOWN_CHARACTERS = 200
+
+
+def refusal(error: Exception) -> bytes:
+    """The whole answer to what is no request, for the reason that gunicorn gives.
+
+    The protocol is that of `/generate`: where there is no request, there is no path to go by.
+    """
+    status = STATUSES.get(type(error), HTTPStatus.BAD_REQUEST)
+    return _answer(BadRequest(str(error)[:SHOWN_CHARACTERS]), status)
+
+
+def failure() -> bytes:
+    """The whole answer to a request that the server itself failed at."""
+    error = NeodimError("an internal error; the log says more")
+    return _answer(error, HTTPStatus.INTERNAL_SERVER_ERROR)
+
+
+def _answer(error: NeodimError, status: HTTPStatus) -> bytes:
+    body = to_json(render_error(replace(problem_of(error), status=status.value)))
+    head = (
+        f"HTTP/1.1 {status.value} {status.phrase}",
+        "Connection: close",
+        "Content-Type: application/json",
+        f"Content-Length: {len(body)}",
+        f"X-Request-Id: {uuid.uuid4()}",
+    )
+    return "".join(f"{line}\r\n" for line in (*head, "")).encode("ascii") + body
