@@ -59,6 +59,7 @@ ANSWERS: Mapping[type[errors.NeodimError], Answer] = {
     errors.StoreUnavailable: Answer(503, 2032),
     errors.QueueUnavailable: Answer(503, 2033),
     errors.ModelLoading: Answer(503, 2034),
+    rejections.ServiceStopping: Answer(503, 2035),
     errors.EngineFailure: Answer(500, 2041),
     errors.OutOfMemory: Answer(500, 2042),
     errors.EngineStopped: Answer(500, 2043),

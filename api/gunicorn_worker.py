@@ -15,6 +15,8 @@ from typing import Any
 from gunicorn.http.errors import ParseException
 from gunicorn.workers.ggevent import GeventWorker
 
+from api import stopping
+
 MAX_DISCARDED_BYTES = 16 * 2**20
 MAX_DISCARDING_S = 30.0
 MAX_SILENCE_S = 2.0
@@ -25,6 +27,11 @@ _STEP_BYTES = 256 * 1024
 
 class Worker(GeventWorker):  # type: ignore[misc]  # gunicorn has no types
     """Serves connections; named in `api.gunicorn_config`."""
+
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        """Stop, after those who wait for the end of a job were told."""
+        stopping.begin()
+        super().handle_exit(sig, frame)
 
     def handle_request(self, listener_name: Any, req: Any, sock: socket.socket, addr: Any) -> None:
         """Answer one request, and leave the connection at the start of the next, or ended."""

@@ -28,6 +28,7 @@ class ReadySchema(HealthSchema):
 
     model = fields.String()
     workers = fields.Integer()
+    instance = fields.String()
 
 
 @document(blueprint, "/health/live", "GET", answers={200: HealthSchema}, errors={})
@@ -50,7 +51,14 @@ def ready() -> Response:
     workers = made.fleet.ready(model)
     if not workers:
         raise ModelLoading(f"the model {model} is not ready yet")
-    return json_reply({"status": "ready", "model": model, "workers": len(workers)})
+    return json_reply(
+        {
+            "status": "ready",
+            "model": model,
+            "workers": len(workers),
+            "instance": made.settings.instance,
+        }
+    )
 
 
 ROOM = Room(blueprint=blueprint, prefix="/health/", error_body=render_error)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workers.contract.errors import JobError, NeodimError, RequestRejected
+from workers.contract.errors import JobError, NeodimError, RequestRejected, Unavailable
 
 
 class MalformedBody(RequestRejected):
@@ -60,3 +60,12 @@ class JobCancelled(JobError):
 
     def __init__(self, job_id: str) -> None:
         super().__init__(f"job {job_id} was cancelled; /v1/jobs/{job_id} has the text made so far")
+
+
+class ServiceStopping(Unavailable):
+    """The service stops before the job that a synchronous call waits for has ended."""
+
+    code = "service_stopping"
+
+    def __init__(self, job_id: str) -> None:
+        super().__init__(f"the service stops; /v1/jobs/{job_id} goes on when it is back")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 
+from api import stopping
 from api.connection import Connection
-from api.rejections import ClientGone
+from api.rejections import ClientGone, ServiceStopping
 from workers.contract.job_record import JobRecord
 from workers.contract.store import JobStore
 
@@ -16,7 +17,7 @@ SLICE_S = 0.5
 def wait_for_end(
     store: JobStore, job_id: str, connection: Connection, timeout_s: float | None = None
 ) -> JobRecord:
-    """The job when it has ended, or as it is after so many seconds.
+    """The job when it has ended, or as it is after so many seconds or when the process stops.
 
     Args:
         store: has the job.
@@ -26,6 +27,7 @@ def wait_for_end(
 
     Raises:
         ClientGone: nobody waits any more.
+        ServiceStopping: the process stops, and the wait was for the end alone.
         JobNotFound: the job is not there any more.
     """
     deadline = None if timeout_s is None else time.monotonic() + timeout_s
@@ -33,6 +35,10 @@ def wait_for_end(
         left_s = SLICE_S if deadline is None else deadline - time.monotonic()
         record = store.wait(job_id, max(0.0, min(left_s, SLICE_S)))
         if record.state.is_ended or left_s <= 0:
+            return record
+        if stopping.is_begun():
+            if timeout_s is None:
+                raise ServiceStopping(job_id)
             return record
         if not connection.is_open():
             raise ClientGone("the client closed its connection")

@@ -10,6 +10,7 @@ from typing import Any
 
 import redis
 
+from api import stopping
 from api.connection import Connection
 from api.jobs.renderer import render_job
 from api.protocols import Protocols
@@ -95,7 +96,7 @@ class EventStream:
                 if event.is_last:
                     return
             # The end is written together with its event: one more look after it finds that.
-            if is_ended or not self._connection.is_open():
+            if is_ended or stopping.is_begun() or not self._connection.is_open():
                 return
             is_ended = self._store.get(self._job_id).state.is_ended
             block_s = 0.0 if is_ended else SLICE_S

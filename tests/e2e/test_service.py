@@ -194,7 +194,7 @@ def test_pattern_that_is_slow_only_on_an_unfinished_match_harms_nobody(tiny_stac
         "generated_tokens_count": 150,
         "max_total_tokens": 250,
         "seed": 1,
-        "words_whitelist": ["story", "teacher", "range"],
+        "words_whitelist": ["story", "teacher", "range", "X"],
         "stop_strings": ["^(?:[a-z ]|[a-z ]{2})+;"],
         "stop_strings_type": "regex",
     }
@@ -256,14 +256,19 @@ def test_stopping_ends_what_was_started_and_the_next_start_goes_on(tmp_path: Any
         undisturbed = stack.generate(**LONG)
         ids = [stack.submit(**LONG) for _ in range(40)]
         started = stack.processes()
+        with ThreadPoolExecutor() as pool:
+            waiting = pool.submit(requests.post, f"{stack.url}/generate", json=LONG, timeout=60)
+            stack.until(lambda: stack.redis().zcard("neodim:waiting:gpt2") > 20, "it waits")
 
-        status = stack.stop()
+            status = stack.stop()
 
         alive = [pid for pid in started if os.path.exists(f"/proc/{pid}")]
         stack.start()
         results = [stack.ended(job_id)["result"] for job_id in ids]
 
     assert status == 0
+    assert waiting.result().status_code == 503
+    assert waiting.result().headers["x-request-id"] in waiting.result().json()["error"]
     assert len(started) >= 4
     assert alive == []
     assert results == [undisturbed] * 40

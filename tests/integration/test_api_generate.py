@@ -173,7 +173,7 @@ def test_health_tells_living_from_ready(redis_url):
 
     assert client.get("/health/live").json == {"status": "live"}
     assert (loading.status_code, loading.headers["Retry-After"]) == (503, "3")
-    assert ready.json == {"status": "ready", "model": MODEL, "workers": 1}
+    assert ready.json == {"status": "ready", "model": MODEL, "workers": 1, "instance": ""}
 
 
 def test_ready_counts_only_workers_of_the_model(redis_url):

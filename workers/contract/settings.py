@@ -141,6 +141,8 @@ class Settings:
     )
     model_name: str = field(default=BUNDLED_MODEL, metadata={"internal": True})
     """The name by which clients ask for the model; derived, not a flag."""
+    instance: str = field(default="", metadata={"internal": True})
+    """What tells this start of the service from any other; drawn by the launcher."""
 
 
 def option_fields() -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -77,6 +78,7 @@ def _serve(asked: Settings) -> int:
             api_key=keys,
             redis_url=url,
             data_dir=str(directories.data),
+            instance=secrets.token_hex(8),
         )
         allow_open_files()
         return Supervision(_plan(settings, server, directories)).run()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import json
 import threading
 import time
 from dataclasses import dataclass
@@ -29,19 +30,21 @@ class Announcement:
         port: TCP port.
         model_name: what clients call the model.
         api_key: a key that the service wants, None when it wants none.
+        instance: which start of a service has to answer.
     """
 
     host: str
     port: int
     model_name: str
     api_key: str | None
+    instance: str
 
     @classmethod
     def of(cls, settings: Settings) -> Announcement:
         """What there is to say of a service with these settings."""
         key = settings.api_key[0] if settings.api_key else None
         host = address_to_try(settings.listen_address)
-        return cls(host, settings.listen_port, settings.model_name, key)
+        return cls(host, settings.listen_port, settings.model_name, key, settings.instance)
 
     @property
     def url(self) -> str:
@@ -57,13 +60,15 @@ class Announcement:
         )
 
     def is_ready(self) -> bool:
-        """Whether the service says that it can take requests."""
+        """Whether the service, and no other on its port, says that it can take requests."""
         headers = {} if self.api_key is None else {"Authorization": f"Bearer {self.api_key}"}
         connection = http.client.HTTPConnection(self.host.strip("[]"), self.port, timeout=5)
         try:
             connection.request("GET", "/health/ready", headers=headers)
-            return connection.getresponse().status == 200
-        except (OSError, http.client.HTTPException):
+            reply = connection.getresponse()
+            is_ours = json.loads(reply.read()).get("instance") == self.instance
+            return reply.status == 200 and is_ours
+        except (OSError, ValueError, http.client.HTTPException):
             return False
         finally:
             connection.close()

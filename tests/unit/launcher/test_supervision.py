@@ -52,7 +52,7 @@ def supervision_of(directories: Directories, *programs: Program) -> Supervision:
             directory=str(directories.data),
             prepare=lambda: write_configuration(list(programs), directories, sys.executable),
             part_log=supervisor_log_path(directories),
-            announcement=Announcement("127.0.0.1", 1, "m", None),
+            announcement=Announcement("127.0.0.1", 1, "m", None, "me"),
         )
     )
 
