@@ -63,8 +63,8 @@ class Settings:
     cache_dir: str | None = _option(None, "directory for models from the hub", group="model")
     layers: str = _option(
         "a",
-        "layers per GPU, comma-separated: numbers and at most one a (all that are left); "
-        "the rest goes to the CPU",
+        "layers per GPU, comma-separated: numbers and at most one a (all that are left); 0 is the "
+        "CPU; splits over several devices are not supported yet",
         group="model",
     )
     precision: str = _option(
