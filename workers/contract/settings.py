@@ -103,7 +103,10 @@ class Settings:
         low=8,
     )
     prefill_chunk: int = _option(
-        256, "prompt tokens that are read between two generated tokens", group="engine", low=1
+        256,
+        "prompt tokens that are read between two generated tokens, padding included",
+        group="engine",
+        low=1,
     )
     listen_address: str = _option("127.0.0.1", "address to listen on", group="HTTP")
     listen_port: int = _option(8787, "port to listen on", group="HTTP", low=1, high=65535)

@@ -6,7 +6,6 @@ Su et al., "A Contrastive Framework for Neural Text Generation" (arXiv:2202.0641
 from __future__ import annotations
 
 import torch
-from torch import Tensor
 
 from neodim_sampling.contrastive import best_candidate, candidates
 from neodim_sampling.errors import NoTokenLeft
@@ -43,7 +42,7 @@ def contrastive_step(model: TextModel, sequence: Sequence) -> int:
         model.try_candidates(sequence.slot, part, start) for part in ids.split(CANDIDATES_AT_ONCE)
     ]
     logits = torch.cat([outcome.logits for outcome, _ in tried])
-    hidden = torch.cat([_last_hidden(outcome.hidden) for outcome, _ in tried])
+    hidden = torch.cat([outcome.hidden[:, -1] for outcome, _ in tried])
     best = best_candidate(
         scores.softmax(-1)[ids], hidden, torch.cat(sequence.context), warpers.penalty_alpha
     )
@@ -52,12 +51,6 @@ def contrastive_step(model: TextModel, sequence: Sequence) -> int:
     sequence.next_logits = logits[best]
     sequence.context = [*sequence.context, hidden[best : best + 1]]
     return int(ids[best])
-
-
-def _last_hidden(hidden: Tensor | None) -> Tensor:
-    """[B, H] of [B, T, H]."""
-    assert hidden is not None, "candidates are tried with hidden states"
-    return hidden[:, -1]
 
 
 NO_TOKEN_LEFT = (

@@ -22,7 +22,7 @@ from workers.engine.contrastive import NO_TOKEN_LEFT, is_contrastive
 from workers.engine.decode import next_tokens
 from workers.engine.failures import as_neodim_error
 from workers.engine.generation import Generation
-from workers.engine.prefill import Prefill
+from workers.engine.prefill import Prefill, PrefillRun
 from workers.engine.slot_pool import SlotPool
 from workers.engine.text_model import TextModel
 
@@ -116,7 +116,7 @@ class Engine:
             self._arrived.clear()
         self._let_go()
         self._admit()
-        self._read_prompt()
+        self._read_prompts()
         ready = [each for each in self._running if self._is_ready(each)]
         self._advance([each for each in ready if not is_contrastive(each.sequences[0])])
         for generation in ready:
@@ -152,13 +152,22 @@ class Engine:
             self._running.append(generation)
             self._prefill.add(generation)
 
-    def _read_prompt(self) -> None:
-        """Read one chunk of the prompt that is first in line."""
-        run = self._prefill.next_run()
-        if run is None:
-            return
-        with self._failing_alone(run.generation):
-            self._prefill.read_chunk(run)
+    def _read_prompts(self) -> None:
+        """Read on in the prompts that are first in line."""
+        runs = self._prefill.next_runs()
+        if runs:
+            self._read(runs)
+
+    def _read(self, runs: list[PrefillRun]) -> None:
+        """Read a part of each prompt; when that fails, of each half of them."""
+        try:
+            self._prefill.read(runs)
+        except Exception as error:  # noqa: BLE001 - the engine's loop is such a boundary
+            if len(runs) == 1:
+                self._retire(runs[0].generation, error)
+                return
+            self._read(runs[: len(runs) // 2])
+            self._read(runs[len(runs) // 2 :])
 
     def _advance(self, generations: list[Generation]) -> None:
         """One token for every growing sequence of these generations.

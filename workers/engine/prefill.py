@@ -1,9 +1,11 @@
-"""Reading prompts: in chunks between the steps of running rows, one prompt after another."""
+"""Reading prompts: in chunks between the steps of running rows, short ones together."""
 
 from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
+
+from torch import Tensor
 
 from workers.engine.contrastive import is_contrastive
 from workers.engine.generation import Generation
@@ -11,7 +13,7 @@ from workers.engine.sequence import Sequence
 from workers.engine.text_model import TextModel
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class PrefillRun:
     """One text to read, and the sequences that begin with it.
 
@@ -47,7 +49,7 @@ class Prefill:
 
     Args:
         model: reads them.
-        chunk: most tokens of one forward pass.
+        chunk: most tokens of one forward pass, padding included.
     """
 
     def __init__(self, model: TextModel, chunk: int) -> None:
@@ -63,29 +65,48 @@ class Prefill:
         """Forget a generation that ended."""
         self._runs = deque(run for run in self._runs if run.generation is not generation)
 
-    def next_run(self) -> PrefillRun | None:
-        """The run that `read_chunk` would read from."""
-        return self._runs[0] if self._runs else None
+    def next_runs(self) -> list[PrefillRun]:
+        """The runs to read from next: the first in line, and those behind it that fit beside it.
+
+        Short prompts are read together, as one pass over the weights costs more than they do.
+        """
+        chosen: list[PrefillRun] = []
+        longest = 0
+        for run in self._runs:
+            longest = max(longest, min(len(run.tokens) - run.n_read, self._chunk))
+            fits = longest * (len(chosen) + 1) <= self._chunk
+            end = max(each.n_read for each in (*chosen, run)) + longest
+            if chosen and not (fits and end <= self._model.max_length):
+                break
+            chosen.append(run)
+        return chosen
 
     def is_waiting(self, generation: Generation) -> bool:
         """Whether a part of the generation is still to be read."""
         return any(run.generation is generation for run in self._runs)
 
-    def read_chunk(self, run: PrefillRun) -> None:
-        """Read on; once all is read, the sequences know the scores of their next token."""
+    def read(self, runs: list[PrefillRun]) -> None:
+        """Read on in these; who is read to the end knows the scores of its next token."""
+        parts = [run.tokens[run.n_read : run.n_read + self._chunk] for run in runs]
+        outcome = self._model.prefill(
+            [_slot(run.sequences[0]) for run in runs], parts, [run.n_read for run in runs]
+        )
+        for row, (run, part) in enumerate(zip(runs, parts, strict=True)):
+            run.n_read += len(part)
+            if is_contrastive(run.sequences[0]):
+                run.sequences[0].context.append(outcome.hidden[row, : len(part)])
+            if run.n_read == len(run.tokens):
+                self._finish(run, outcome.logits[row])
+
+    def _finish(self, run: PrefillRun, logits: Tensor) -> None:
         first, *others = run.sequences
-        assert first.slot is not None, "a sequence has its slot before it is read"
-        chunk = run.tokens[run.n_read : run.n_read + self._chunk]
-        wants_hidden = is_contrastive(first)
-        outcome = self._model.prefill(first.slot, chunk, run.n_read, wants_hidden=wants_hidden)
-        run.n_read += len(chunk)
-        if outcome.hidden is not None:
-            first.context.append(outcome.hidden[0])
-        if run.n_read < len(run.tokens):
-            return
         for other in others:
-            assert other.slot is not None, "a sequence has its slot before it is read"
-            self._model.cache.copy_row(first.slot, other.slot, len(run.tokens))
+            self._model.cache.copy_row(_slot(first), _slot(other), len(run.tokens))
         for each in run.sequences:
-            each.next_logits = outcome.logits[0]
-        self._runs.popleft()
+            each.next_logits = logits
+        self._runs.remove(run)
+
+
+def _slot(sequence: Sequence) -> int:
+    assert sequence.slot is not None, "a sequence has its slot before it is read"
+    return sequence.slot

@@ -22,38 +22,53 @@ class Outcome:
 
     Args:
         logits: [B, V] float32, scores behind the last token of every row.
-        hidden: [B, T, H], states behind the final norm; None when not asked for.
+        hidden: [B, T, H], states behind the final norm; of no meaning behind a row's tokens.
     """
 
     logits: Tensor
-    hidden: Tensor | None
+    hidden: Tensor
 
 
 class TextModel:
     """A loaded model and its cache.
 
     Args:
-        model: a transformers causal language model, in evaluation mode on its device.
+        model: a transformers causal language model of one of `FAMILIES`, in evaluation mode on its
+            device; its scores are its output embeddings applied to its last hidden state.
         slots: rows of the cache.
         max_length: tokens that a row can hold.
     """
 
     def __init__(self, model: Any, slots: int, max_length: int) -> None:
         adapt_family(model)
-        self._model = model
+        self._body = model.base_model
+        self._head = model.get_output_embeddings()
+        self._dtype = model.dtype
+        # BLOOM has no positions; its bias is made from the keys' places.
+        self._has_positions = model.config.model_type != "bloom"
         self.slots = slots
         self.max_length = max_length
         self.device = torch.device(model.device)
-        self.n_logits: int = model.config.vocab_size
         self.cache = SlotCache(model.config.num_hidden_layers, slots, max_length)
 
     @torch.inference_mode()
-    def prefill(
-        self, slot: int, tokens: list[int], start: int, *, wants_hidden: bool = False
-    ) -> Outcome:
-        """Read a run of tokens into a row that holds `start` tokens."""
-        view = RowsView([slot], [start], len(tokens), self.device)
-        return self._forward(torch.tensor([tokens], device=self.device), view, wants_hidden)
+    def prefill(self, slots: list[int], texts: list[list[int]], starts: list[int]) -> Outcome:
+        """Read a run of tokens into each of several rows.
+
+        Shorter runs are padded to the longest; what that leaves in their rows lies behind their
+        own tokens, where nothing looks before it is overwritten.
+
+        Args:
+            slots: [B] distinct rows.
+            texts: [B] tokens of each, at least one.
+            starts: [B] tokens that each row holds before; with the longest run added, at most
+                `max_length`.
+        """
+        longest = max(map(len, texts))
+        padded = [[*text, *text[-1:] * (longest - len(text))] for text in texts]
+        view = RowsView(slots, starts, longest, self.device)
+        ends = torch.tensor([len(text) - 1 for text in texts], device=self.device)
+        return self._forward(torch.tensor(padded, device=self.device), view, ends)
 
     @torch.inference_mode()
     def decode(self, slots: list[int], tokens: list[int], starts: list[int]) -> Outcome:
@@ -65,8 +80,7 @@ class TextModel:
             starts: [B] tokens that each row holds before.
         """
         view = RowsView(slots, starts, 1, self.device)
-        ids = torch.tensor(tokens, device=self.device)[:, None]
-        return self._forward(ids, view, wants_hidden=False)
+        return self._forward(torch.tensor(tokens, device=self.device)[:, None], view)
 
     @torch.inference_mode()
     def try_candidates(
@@ -74,31 +88,30 @@ class TextModel:
     ) -> tuple[Outcome, CandidatesView]:
         """Read each of several possible next tokens [B] of one row; nothing is kept yet."""
         view = CandidatesView(slot, start, len(candidates), self.device)
-        return self._forward(candidates[:, None], view, wants_hidden=True), view
+        return self._forward(candidates[:, None], view), view
 
-    def _forward(self, ids: Tensor, view: RowsView | CandidatesView, wants_hidden: bool) -> Outcome:
+    def _forward(
+        self, ids: Tensor, view: RowsView | CandidatesView, ends: Tensor | None = None
+    ) -> Outcome:
+        """Run the model over [B, T] tokens; `ends` [B] has each row's last, None = all the last."""
         self.cache.show(view)
-        reply = self._model(
+        positions = {"position_ids": view.positions} if self._has_positions else {}
+        reply = self._body(
             input_ids=ids,
             attention_mask=self._mask(view),
             cache=self.cache,
             use_cache=True,
-            logits_to_keep=1,
-            output_hidden_states=wants_hidden,
             return_dict=True,
-            **self._positions(view),
+            **positions,
         )
-        hidden = reply.hidden_states[-1] if wants_hidden else None
-        return Outcome(reply.logits[:, -1].float(), hidden)
+        hidden = reply.last_hidden_state
+        rows = torch.arange(len(ids), device=self.device)
+        last = hidden[:, -1] if ends is None else hidden[rows, ends]
+        return Outcome(self._head(last).float(), hidden)
 
     def _mask(self, view: RowsView | CandidatesView) -> Tensor:
         """[B, 1, T, n_keys], added to the scores: 0 up to each token's own position."""
-        dtype = self._model.dtype
         keys = torch.arange(view.n_keys, device=self.device)
         is_hidden = keys > view.positions[:, None, :, None]
-        zeros = torch.zeros(is_hidden.shape, dtype=dtype, device=self.device)
-        return zeros.masked_fill_(is_hidden, torch.finfo(dtype).min)
-
-    def _positions(self, view: RowsView | CandidatesView) -> dict[str, Tensor]:
-        """Token positions; BLOOM has none, its bias is made from the keys' places."""
-        return {} if self._model.config.model_type == "bloom" else {"position_ids": view.positions}
+        zeros = torch.zeros(is_hidden.shape, dtype=self._dtype, device=self.device)
+        return zeros.masked_fill_(is_hidden, torch.finfo(self._dtype).min)

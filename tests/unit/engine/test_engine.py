@@ -122,6 +122,41 @@ def test_prompt_read_in_chunks_gives_the_same_text(engine: TinyEngine, chunk: in
     assert chunked == whole
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_prompts_read_together_give_what_each_gives_alone(family: str) -> None:
+    prompts = ["x", "A red house", "The old cat sees a red house near the river. " * 5, "One\n two"]
+    with running(family) as engine:
+        alone = [answer(engine.generate(prompt=each, top_k=1)) for each in prompts]
+
+    still = TinyEngine(family, chunk=1000, is_running=False)
+    submitted = [still.submit(job(prompt=each, top_k=1)) for each in prompts]
+    steps(still, 1)
+    n_begun = sum(len(ear.tokens.get(0, ())) for _, ear in submitted)
+    while not all(ear.ended.is_set() for _, ear in submitted):
+        steps(still, 1)
+
+    assert n_begun == len(prompts)
+    assert [answer(still.result(*each)) for each in submitted] == alone
+
+
+def test_prompt_is_not_padded_past_the_end_of_its_row() -> None:
+    sentence = "The old cat sees a red house near the river. "
+    prompts = [sentence * 20, sentence * 8]
+    fields = {"generated_tokens_count": 2, "max_total_tokens": 1000, "top_k": 1}
+    with running() as engine:
+        alone = [answer(engine.generate(prompt=each, **fields)) for each in prompts]
+    lengths = [each["used_input_tokens_count"] for each in alone]
+
+    still = TinyEngine(chunk=200, is_running=False)
+    submitted = [still.submit(job(prompt=each, **fields)) for each in prompts]
+    while not all(ear.ended.is_set() for _, ear in submitted):
+        steps(still, 1)
+
+    # What is left of the first after a chunk, padded to the second, would be too long.
+    assert 200 < lengths[0] < 250 < 200 + lengths[1]
+    assert [answer(still.result(*each)) for each in submitted] == alone
+
+
 @pytest.mark.parametrize("n_made", [0, 1, 5, 11, 12])
 @pytest.mark.parametrize("fields", VARIED[:9], ids=str)
 def test_resumed_job_ends_with_the_same_text(
@@ -308,10 +343,10 @@ def test_prompt_too_large_for_the_memory_fails_alone(
 ) -> None:
     healthy = engine.model.prefill
 
-    def prefill(slot: int, tokens: list[int], start: int, **options: Any) -> Any:
-        if start >= 48:
+    def prefill(slots: list[int], texts: list[list[int]], starts: list[int]) -> Any:
+        if max(starts) >= 48:
             raise torch.OutOfMemoryError
-        return healthy(slot, tokens, start, **options)
+        return healthy(slots, texts, starts)
 
     monkeypatch.setattr(engine.model, "prefill", prefill)
     bad = engine.submit(job(prompt="A red house. " * 20, max_total_tokens=200))
