@@ -139,7 +139,7 @@ def test_prompts_read_together_give_what_each_gives_alone(family: str) -> None:
     assert [answer(still.result(*each)) for each in submitted] == alone
 
 
-def test_prompt_is_not_padded_past_the_end_of_its_row() -> None:
+def test_prompt_is_not_padded_past_the_end_of_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
     sentence = "The old cat sees a red house near the river. "
     prompts = [sentence * 20, sentence * 8]
     fields = {"generated_tokens_count": 2, "max_total_tokens": 1000, "top_k": 1}
@@ -148,12 +148,21 @@ def test_prompt_is_not_padded_past_the_end_of_its_row() -> None:
     lengths = [each["used_input_tokens_count"] for each in alone]
 
     still = TinyEngine(chunk=200, is_running=False)
+    ends: list[int] = []
+
+    def prefill(slots: list[int], texts: list[list[int]], starts: list[int]) -> Any:
+        ends.append(max(starts) + max(map(len, texts)))
+        return healthy(slots, texts, starts)
+
+    healthy = still.model.prefill
+    monkeypatch.setattr(still.model, "prefill", prefill)
     submitted = [still.submit(job(prompt=each, **fields)) for each in prompts]
     while not all(ear.ended.is_set() for _, ear in submitted):
         steps(still, 1)
 
     # What is left of the first after a chunk, padded to the second, would be too long.
     assert 200 < lengths[0] < 250 < 200 + lengths[1]
+    assert max(ends) <= still.model.max_length
     assert [answer(still.result(*each)) for each in submitted] == alone
 
 
