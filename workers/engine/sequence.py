@@ -26,7 +26,8 @@ class Sequence:
         self.is_end_of_text = False
         self.slot: int | None = None
         self.next_logits: Tensor | None = None
-        """Contrastive search only: [V], scores of the next token."""
+        """[V], scores of the next token where they are known without reading the newest one: behind
+        the prompt, and throughout contrastive search."""
         self.context: list[Tensor] = []
         """Contrastive search only: hidden states [n, H] of everything read so far, in parts."""
         self._stops = stops
