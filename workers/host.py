@@ -85,6 +85,13 @@ class WorkerHost:
         """Begin to take jobs."""
         settings = self._settings
         model = TextModel(loaded.model, settings.slots, loaded.max_length)
+        model.warm_up()
+        log.warning(
+            "%d rows of %d tokens take %.1f GB when they are full",
+            model.slots,
+            model.max_length,
+            model.cache.n_bytes / 1e9,
+        )
         self._codec = TextCodec(loaded.tokenizer)
         self._preparer = Preparer(
             self._codec,

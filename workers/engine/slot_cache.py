@@ -87,6 +87,12 @@ class SlotCache(Cache):
         for layer in self.rows:
             layer.view = view
 
+    @property
+    def n_bytes(self) -> int:
+        """Memory of all rows when they are full; on the CPU, less until then."""
+        tensors = [each for layer in self.rows for each in (layer.row_keys, layer.row_values)]
+        return sum(each.numel() * each.element_size() for each in tensors)
+
     def copy_row(self, source: int, target: int, length: int) -> None:
         """Make a row begin with another's first `length` tokens."""
         for layer in self.rows:

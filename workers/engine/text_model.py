@@ -51,6 +51,10 @@ class TextModel:
         self.device = torch.device(model.device)
         self.cache = SlotCache(model.config.num_hidden_layers, slots, max_length)
 
+    def warm_up(self) -> None:
+        """Do once what is done at the first use: allocate the cache, choose kernels."""
+        self.prefill([0], [[0]], [0])
+
     @torch.inference_mode()
     def prefill(self, slots: list[int], texts: list[list[int]], starts: list[int]) -> Outcome:
         """Read a run of tokens into each of several rows.

@@ -139,6 +139,18 @@ def test_prompts_read_together_give_what_each_gives_alone(family: str) -> None:
     assert [answer(still.result(*each)) for each in submitted] == alone
 
 
+def test_warmed_up_model_has_its_whole_cache_and_gives_the_same_text(engine: TinyEngine) -> None:
+    expected = answer(engine.generate(top_k=1))
+
+    with running() as warm:
+        warm.model.warm_up()
+        found = answer(warm.generate(top_k=1))
+
+    # 8 rows of 250 tokens in 2 layers, keys and values of 32 numbers of 4 bytes.
+    assert warm.model.cache.n_bytes == 8 * 250 * 2 * 2 * 32 * 4
+    assert found == expected
+
+
 def test_prompt_is_not_padded_past_the_end_of_its_row(monkeypatch: pytest.MonkeyPatch) -> None:
     sentence = "The old cat sees a red house near the river. "
     prompts = [sentence * 20, sentence * 8]
