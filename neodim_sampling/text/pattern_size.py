@@ -12,34 +12,33 @@ import regex
 
 _PARTS = regex.compile(
     r"""(?xs)
-    (?P<escape> \\. )
-    | (?P<set> \[ \^? \]? (?: \\. | [^\]\\] )*+ \] )
-    | \{ (?P<count> \d+ ) (?: , \d* )? \}
+    (?P<escape> \\ . )
+    | (?P<set> \[ \^? \]? (?: \\ . | [^\]\\] )*+ \] )
+    | \{ \s* (?P<count> \d [\d\s]* ) (?: , [\d\s]* )? \}
     | (?P<open> \( )
     | (?P<close> \) )
-    | (?P<space> \s )
     | .
-    """
+    """,
+    cache_pattern=False,
 )
-_VERBOSE = regex.compile(r"\(\?[a-zA-Z0-9]*x")
+_HARD_TO_READ = regex.compile(r"\(\?\#|\(\?[a-zA-Z0-9-]*[xV]|\[[^\]]*\[", cache_pattern=False)
+"""A comment, a verbose pattern or nested sets: what is repeated there is not plain to see."""
 
 
 def expanded_size(pattern: str) -> int:
     """An upper bound of the characters that a pattern is when its repeats are written out.
 
-    Sets count as one. Where nested sets (`(?V1)`), comments or verbose patterns make it hard to
-    see what is repeated, the bound is far too high rather than too low.
+    Where it is hard to see what is repeated, all repeats are taken to be of everything, so that
+    the bound is far too high rather than too low.
     """
-    if _VERBOSE.search(pattern) and "#" in pattern:
-        # A comment may stand between a part and its count.
-        counts = (part["count"] for part in _PARTS.finditer(pattern))
-        return len(pattern) * math.prod(max(1, int(count)) for count in counts if count)
+    if _HARD_TO_READ.search(pattern):
+        counts = (part["count"] for part in _PARTS.finditer(pattern, overlapped=True))
+        return len(pattern) * math.prod(_times(count) for count in counts if count)
     sizes, last = [0], [0]
     for part in _PARTS.finditer(pattern):
         if part["count"]:
-            times = max(1, int(part["count"]))
-            sizes[-1] += last[-1] * (times - 1)
-            last[-1] *= times
+            sizes[-1] += last[-1] * (_times(part["count"]) - 1)
+            last[-1] *= _times(part["count"])
         elif part["open"]:
             sizes.append(0)
             last.append(0)
@@ -48,7 +47,10 @@ def expanded_size(pattern: str) -> int:
             last[-1] = max(1, sizes.pop())
             sizes[-1] += last[-1]
         else:
-            sizes[-1] += 1
-            # In a verbose pattern a count may stand behind blanks.
-            last[-1] = last[-1] if part["space"] and last[-1] else 1
+            last[-1] = len(part["set"] or "x")
+            sizes[-1] += last[-1]
     return sum(sizes)
+
+
+def _times(count: str) -> int:
+    return max(1, int("".join(count.split())))

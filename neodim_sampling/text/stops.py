@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,16 +19,22 @@ SEARCH_TIMEOUT_S = 0.3
 """Seconds for one search of one pattern."""
 
 SEQUENCE_TIMEOUT_S = 0.8
-"""Seconds for all slow searches of one sequence."""
+"""Seconds for all calls of one sequence that are not free."""
 
-SLOW_SEARCH_S = 0.01
-"""Quicker searches are free: thousands of them mean a long text, not a bad pattern."""
+FREE_S = 0.01
+FREE_PER_PATTERN_S = 0.00005
+"""Calls no longer than these together are free: thousands of them mean a long text, not a bad
+pattern."""
 
 MAX_PATTERN_LENGTH = 10_000
 """Characters of a pattern."""
 
 MAX_EXPANDED_SIZE = 50_000
 """Characters of all patterns of a request with their repeats written out."""
+
+MAX_PARTIAL_SIZE = 500
+"""Characters of a pattern, with its repeats written out, that is tried on unfinished matches: the
+first such search takes time with the third power of them, and no timeout ends it."""
 
 MAX_SHOWN = 100
 """Characters of a pattern in an error text."""
@@ -71,7 +78,8 @@ def _compile(pattern: str) -> regex.Pattern[str]:
         problem = f"the pattern {_shown(pattern)} is longer than {MAX_PATTERN_LENGTH} characters"
         raise InvalidParams("stop_strings", problem)
     try:
-        compiled: regex.Pattern[str] = regex.compile(pattern)
+        # Its cache would keep hundreds of large patterns for ever.
+        compiled: regex.Pattern[str] = regex.compile(pattern, cache_pattern=False)
     except regex.error as error:
         raise InvalidParams("stop_strings", f"bad pattern {_shown(pattern)}: {error}") from error
     except (RecursionError, OverflowError, MemoryError) as error:
@@ -117,7 +125,7 @@ class StopChecker:
         For strings: from the start of one that has matched too few times yet, else the longest
         end of the text with which one begins. For patterns: from the start of the first match,
         complete or cut off by the end of the text; nearly nothing for most, but all of the text
-        where a pattern starts with something like `(?s).*`.
+        where a pattern starts with something like `(?s).*`, and nothing for very large patterns.
 
         Raises:
             StopPatternTimeout: a pattern takes too long on this text.
@@ -167,40 +175,49 @@ class _Patterns:
 
     def __init__(self, params: StopParams) -> None:
         self._patterns = dict(zip(params.strings, compile_patterns(params.strings), strict=True))
+        self._partial = [each for each in self._patterns if expanded_size(each) <= MAX_PARTIAL_SIZE]
         self._required = params.required_matches
         self._counts = dict.fromkeys(self._patterns, 0)
-        self._slow_s = 0.0
+        self._free_s = FREE_S + FREE_PER_PATTERN_S * len(self._patterns)
+        self._spent_s = 0.0
 
     def check(self, text: str) -> StopMatch | None:
-        for string in self._patterns:
-            match = self._match(string, text)
-            self._counts[string] = self._counts[string] + 1 if match else 0
-            if match and self._counts[string] >= self._required:
-                return StopMatch(string, match.start(), match.end())
+        with self._timed() as started_s:
+            for string in self._patterns:
+                match = self._match(string, text, started_s)
+                self._counts[string] = self._counts[string] + 1 if match else 0
+                if match and self._counts[string] >= self._required:
+                    return StopMatch(string, match.start(), match.end())
         return None
 
     def held_back(self, text: str) -> int:
-        matches = [self._match(each, text, partial=True) for each in self._patterns]
-        return max((len(text) - match.start() for match in matches if match), default=0)
+        with self._timed() as started_s:
+            found = [self._match(each, text, started_s, partial=True) for each in self._partial]
+        return max((len(text) - match.start() for match in found if match), default=0)
 
-    def _match(self, string: str, text: str, *, partial: bool = False) -> Any:
+    @contextmanager
+    def _timed(self) -> Iterator[float]:
+        """Count the time of a call, unless it is as short as it may be."""
         started_s = time.thread_time()
-        budget_s = min(SEARCH_TIMEOUT_S, SEQUENCE_TIMEOUT_S - self._slow_s)
+        yield started_s
+        taken_s = time.thread_time() - started_s
+        if taken_s > self._free_s:
+            self._spent_s += taken_s
+
+    def _match(self, string: str, text: str, started_s: float, *, partial: bool = False) -> Any:
+        taken_s = time.thread_time() - started_s
+        left_s = SEQUENCE_TIMEOUT_S - self._spent_s - (taken_s if taken_s > self._free_s else 0)
         try:
-            if budget_s <= 0:
+            if left_s <= 0:
                 raise TimeoutError
             # Concurrent: a slow search must not hold the interpreter's lock against other jobs.
-            match = self._patterns[string].search(
-                text, timeout=budget_s, partial=partial, concurrent=True
+            return self._patterns[string].search(
+                text, timeout=min(SEARCH_TIMEOUT_S, left_s), partial=partial, concurrent=True
             )
         except TimeoutError as error:
             raise StopPatternTimeout(
                 f"stop_strings: the pattern {_shown(string)} takes too long on the generated text"
             ) from error
-        taken_s = time.thread_time() - started_s
-        if taken_s > SLOW_SEARCH_S:
-            self._slow_s += taken_s
-        return match
 
 
 def _shown(pattern: str) -> str:

@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import gc
+import weakref
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -217,12 +220,36 @@ def test_runaway_pattern_is_named_in_the_error(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_slow_searches_share_one_budget(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stops, "SLOW_SEARCH_S", 0.0)
+    monkeypatch.setattr(stops, "FREE_S", 0.0)
+    monkeypatch.setattr(stops, "FREE_PER_PATTERN_S", 0.0)
     monkeypatch.setattr(stops, "SEQUENCE_TIMEOUT_S", 1e-9)
     checker = patterns("x+y", "b")
 
     with pytest.raises(StopPatternTimeout):
         first_match(checker, ["x" * 100] * 3)
+
+
+def test_many_patterns_that_are_slow_together_end_too() -> None:
+    many = patterns(*(f"^.*.*.*[0-9{chr(0x4E00 + k)}]" for k in range(1900)))
+
+    with pytest.raises(StopPatternTimeout):
+        first_match(many, ["story teacher range "] * 60)
+
+
+def test_very_large_pattern_is_not_tried_on_unfinished_matches() -> None:
+    large = patterns("a?" * 2000 + "a" * 2000)
+
+    assert large.check("a" * 30) is None
+    assert large.held_back("a" * 30) == 0
+    assert patterns("a?" * 20 + "a" * 20).held_back("a" * 10) == 10
+
+
+def test_compiled_pattern_is_not_kept_for_ever() -> None:
+    kept = weakref.ref(compile_patterns(["some pattern"])[0])
+
+    gc.collect()
+
+    assert kept() is None
 
 
 @pytest.mark.parametrize(
