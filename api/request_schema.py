@@ -22,7 +22,7 @@ class RequestSchema(Schema):
 
         unknown = RAISE
 
-    error_messages = {"unknown": "is not a known field", "type": "must be an object"}  # noqa: RUF012
+    error_messages = {"unknown": "is not a known field", "type": "must be an object"}  # noqa: RUF012 - marshmallow declares it so
 
     @pre_load
     def drop_nulls(self, body: Mapping[str, Any], **_: Any) -> dict[str, Any]:

@@ -79,7 +79,7 @@ def test_write_whose_answer_was_lost_is_made_once(
 ) -> None:
     job_id = store.create("neodim", text_job()).id
     worker = attempts(client)
-    publisher = Publisher(FailingStore(worker, failures), time.monotonic)  # type: ignore[arg-type]
+    publisher = Publisher(FailingStore(worker, failures), time.monotonic)
     attempt = claimed(worker)
     output = publisher.open(attempt)
     publisher.start()

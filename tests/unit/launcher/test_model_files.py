@@ -65,7 +65,7 @@ def test_without_a_name_the_bundled_file_is_found() -> None:
 )
 def test_a_path_without_a_model_is_refused(tmp_path: Path, make: object, expected: str) -> None:
     path = tmp_path / "it"
-    make(path)  # type: ignore[operator]
+    make(path)
 
     with pytest.raises(BadFlag) as refusal:
         find_model(str(path))

@@ -156,7 +156,7 @@ def answer(monkeypatch: pytest.MonkeyPatch) -> object:
 
 
 def test_a_new_redis_that_never_evicts_is_accepted(answer: object) -> None:
-    answer("7.2.4", "noeviction")  # type: ignore[operator]
+    answer("7.2.4", "noeviction")
 
     warnings = check_external("redis://h/0", "--redis-url")
 
@@ -164,21 +164,21 @@ def test_a_new_redis_that_never_evicts_is_accepted(answer: object) -> None:
 
 
 def test_an_old_redis_is_refused(answer: object) -> None:
-    answer("6.0.16", "noeviction")  # type: ignore[operator]
+    answer("6.0.16", "noeviction")
 
     with pytest.raises(StartRefused, match=r"has version 6\.0\.16; allowed: .* 6\.2 or newer"):
         check_external("redis://h/0", "--redis-url")
 
 
 def test_a_redis_that_evicts_is_refused(answer: object) -> None:
-    answer("7.2.4", "allkeys-lru")  # type: ignore[operator]
+    answer("7.2.4", "allkeys-lru")
 
     with pytest.raises(StartRefused, match=r"maxmemory-policy allkeys-lru .* allowed: noeviction"):
         check_external("redis://h/0", "--redis-url")
 
 
 def test_a_redis_that_hides_its_policy_is_accepted_with_a_warning(answer: object) -> None:
-    answer("7.2.4", redis.ResponseError("unknown command CONFIG"))  # type: ignore[operator]
+    answer("7.2.4", redis.ResponseError("unknown command CONFIG"))
 
     warnings = check_external("redis://h/0", "--redis-url")
 

@@ -68,7 +68,7 @@ def when(path: Path, act: object) -> threading.Thread:
         deadline = time.monotonic() + PATIENCE_S
         while not path.exists() and time.monotonic() < deadline:
             time.sleep(0.05)
-        act()  # type: ignore[operator]
+        act()
 
     thread = threading.Thread(target=wait)
     thread.start()

@@ -20,7 +20,7 @@ texts = st.lists(st.integers(0, 3), max_size=40)
 
 def make_row(input_ids: list[int], generated: list[int], **settings: object) -> SamplingRow:
     given_settings = {"constraints": TokenConstraints(), **settings}
-    all_settings = RowSettings(warpers=WarperParams(), n_vocab=32, **given_settings)  # type: ignore[arg-type]
+    all_settings = RowSettings(warpers=WarperParams(), n_vocab=32, **given_settings)
     return SamplingRow(all_settings, input_ids, 0, 0, 0, generated)
 
 

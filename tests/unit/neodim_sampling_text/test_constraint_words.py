@@ -53,7 +53,7 @@ def test_empty_word_is_the_lone_space() -> None:
     "field", ["words_whitelist", "words_blacklist", "words_blacklist_at_start"]
 )
 def test_word_of_special_tokens_alone_is_refused(field: str) -> None:
-    params = ConstraintParams(**{field: ("cat", " <|endoftext|>")})  # type: ignore[arg-type]
+    params = ConstraintParams(**{field: ("cat", " <|endoftext|>")})
 
     with pytest.raises(InvalidParams, match=rf"{field}: ' <\|endoftext\|>' has no tokens"):
         resolve_constraints(load_codec("gpt2"), params, EOS_IDS)
