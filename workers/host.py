@@ -29,9 +29,9 @@ from workers.contract.settings import Settings
 from workers.contract.tickets import make_celery, top_up
 from workers.engine.engine import Engine
 from workers.engine.generation import Generation
+from workers.engine.model_path import open_model
 from workers.engine.prepare import Preparer
 from workers.engine.results import make_result
-from workers.engine.text_model import TextModel
 from workers.models.loader import LoadedModel
 from workers.publisher import STUCK_S, Output, Publisher
 
@@ -84,7 +84,7 @@ class WorkerHost:
     def serve(self, loaded: LoadedModel) -> None:
         """Begin to take jobs."""
         settings = self._settings
-        model = TextModel(loaded.model, settings.slots, loaded.max_length)
+        model = open_model(loaded.model, settings.slots, loaded.max_length)
         model.warm_up()
         log.warning(
             "%d rows of %d tokens take %.1f GB when they are full",

@@ -42,7 +42,7 @@ def contrastive_step(model: TextModel, sequence: Sequence) -> int:
         model.try_candidates(sequence.slot, part, start) for part in ids.split(CANDIDATES_AT_ONCE)
     ]
     logits = torch.cat([outcome.logits for outcome, _ in tried])
-    hidden = torch.cat([outcome.hidden[:, -1] for outcome, _ in tried])
+    hidden = torch.cat([outcome.hidden for outcome, _ in tried])
     best = best_candidate(
         scores.softmax(-1)[ids], hidden, torch.cat(sequence.context), warpers.penalty_alpha
     )

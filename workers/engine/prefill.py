@@ -91,12 +91,13 @@ class Prefill:
         outcome = self._model.prefill(
             [_slot(run.sequences[0]) for run in runs], parts, [run.n_read for run in runs]
         )
-        for row, (run, part) in enumerate(zip(runs, parts, strict=True)):
-            run.n_read += len(part)
+        hidden = outcome.hidden.split([len(part) for part in parts])
+        for run, states, logits in zip(runs, hidden, outcome.logits, strict=True):
+            run.n_read += len(states)
             if is_contrastive(run.sequences[0]):
-                run.sequences[0].context.append(outcome.hidden[row, : len(part)])
+                run.sequences[0].context.append(states)
             if run.n_read == len(run.tokens):
-                self._finish(run, outcome.logits[row])
+                self._finish(run, logits)
 
     def _finish(self, run: PrefillRun, logits: Tensor) -> None:
         first, *others = run.sequences

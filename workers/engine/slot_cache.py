@@ -1,7 +1,8 @@
-"""The key-value cache: preallocated rows of ragged length, seen by transformers as a `Cache`.
+"""The key-value cache: preallocated rows of ragged length.
 
-Before each forward pass the model is told which rows the batch stands for (a `RowsView` or a
-`CandidatesView`); the layers then write new keys and values there and give back what to attend to.
+The fused path reads and writes the rows itself. Transformers sees them as a `Cache`: before each
+forward pass it is told which rows the batch stands for (see `cache_views`); the
+layers then write new keys and values there and give back what to attend to.
 """
 
 from __future__ import annotations
@@ -25,9 +26,13 @@ class CacheView(Protocol):
 
 
 class SlotLayer(CacheLayerMixin):
-    """The rows of one layer, [slots, H, max_length, D] each."""
+    """The rows of one layer."""
 
     is_sliding = False
+    rows: Tensor
+    """[slots, 2 H, max_length, D]: keys of all heads, then values."""
+    flat: Tensor
+    """The same memory as [slots 2 H max_length, D]."""
     row_keys: Tensor
     row_values: Tensor
 
@@ -37,15 +42,24 @@ class SlotLayer(CacheLayerMixin):
         self.max_length = max_length
         self.view: CacheView | None = None
 
-    def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
-        """Allocate the rows like the first keys [B, H, T, D] that come.
+    def allocate(
+        self, n_heads: int, head_size: int, dtype: torch.dtype, device: torch.device
+    ) -> None:
+        """Make the rows.
 
         Zeros, not `empty`: masked positions are multiplied by 0, and 0 x NaN is NaN.
         """
-        shape = (self.slots, key_states.shape[1], self.max_length, key_states.shape[3])
-        self.row_keys = torch.zeros(shape, dtype=key_states.dtype, device=key_states.device)
-        self.row_values = torch.zeros(shape, dtype=value_states.dtype, device=value_states.device)
+        shape = (self.slots, 2 * n_heads, self.max_length, head_size)
+        self.rows = torch.zeros(shape, dtype=dtype, device=device)
+        self.flat = self.rows.view(-1, head_size)
+        self.row_keys, self.row_values = self.rows.chunk(2, dim=1)
+        self.n_heads = n_heads
         self.is_initialized = True
+
+    def lazy_initialization(self, key_states: Tensor, value_states: Tensor) -> None:
+        """Allocate the rows like the first keys [B, H, T, D] that come."""
+        _, n_heads, _, head_size = key_states.shape
+        self.allocate(n_heads, head_size, key_states.dtype, key_states.device)
 
     def update(
         self, key_states: Tensor, value_states: Tensor, *args: object, **kwargs: object
@@ -76,10 +90,18 @@ class SlotCache(Cache):
         n_layers: layers of the model.
         slots: rows, one per running sequence.
         max_length: tokens that a row can hold.
+        dtype: number format of keys, values and masks.
+        device: where the rows are.
     """
 
-    def __init__(self, n_layers: int, slots: int, max_length: int) -> None:
+    def __init__(
+        self, n_layers: int, slots: int, max_length: int, dtype: torch.dtype, device: torch.device
+    ) -> None:
         self.rows = [SlotLayer(slots, max_length) for _ in range(n_layers)]
+        self.dtype = dtype
+        self.device = device
+        self._key_biases: dict[int, Tensor] = {}
+        self._causal = torch.empty(0)
         super().__init__(layers=list(self.rows))
 
     def show(self, view: CacheView) -> None:
@@ -90,72 +112,60 @@ class SlotCache(Cache):
     @property
     def n_bytes(self) -> int:
         """Memory of all rows when they are full; on the CPU, less until then."""
-        tensors = [each for layer in self.rows for each in (layer.row_keys, layer.row_values)]
-        return sum(each.numel() * each.element_size() for each in tensors)
+        return sum(layer.rows.numel() * layer.rows.element_size() for layer in self.rows)
 
     def copy_row(self, source: int, target: int, length: int) -> None:
         """Make a row begin with another's first `length` tokens."""
         for layer in self.rows:
-            layer.row_keys[target, :, :length] = layer.row_keys[source, :, :length]
-            layer.row_values[target, :, :length] = layer.row_values[source, :, :length]
+            layer.rows[target, :, :length] = layer.rows[source, :, :length]
 
+    def bias_keys(self, slot: int, bias: Tensor | None) -> None:
+        """Add numbers to every score that a row's first keys get, until this is called again.
 
-class RowsView:
-    """A batch that stands for distinct rows, each written at its own length.
+        Args:
+            slot: the row.
+            bias: [n] added to the scores of its first n keys in all heads; None = nothing.
+        """
+        if bias is None:
+            self._key_biases.pop(slot, None)
+        else:
+            self._key_biases[slot] = bias.to(self.device, self.dtype)
 
-    Args:
-        slots: [B] row of each batch entry.
-        starts: [B] tokens that each row holds before this pass.
-        n_tokens: T, tokens that this pass adds to every row.
-        device: where the cache is.
-    """
+    def places(self, slots: Tensor, positions: Tensor) -> Tensor:
+        """[N 2 H], where the keys and values of N tokens go in a layer's `flat`."""
+        first = self.rows[0]
+        heads = torch.arange(2 * first.n_heads, device=self.device)
+        rows = slots[:, None] * 2 * first.n_heads + heads
+        return (rows * first.max_length + positions[:, None]).flatten()
 
-    def __init__(
-        self, slots: list[int], starts: list[int], n_tokens: int, device: torch.device
-    ) -> None:
-        self.n_keys = max(starts) + n_tokens
-        self._slots = torch.tensor(slots, device=device)
-        steps = torch.arange(n_tokens, device=device)
-        self.positions = torch.tensor(starts, device=device)[:, None] + steps
-        is_run = slots == list(range(slots[0], slots[0] + len(slots)))
-        # Neighbouring rows are read in place; others have to be gathered.
-        self._rows = slice(slots[0], slots[0] + len(slots)) if is_run else self._slots
+    def next_token_mask(self, slots: list[int], starts: list[int]) -> Tensor | None:
+        """[B, 1, 1, longest start + 1] to add to the scores of one token a row; None = nothing."""
+        is_biased = any(slot in self._key_biases for slot in slots)
+        if not is_biased and min(starts) == max(starts):
+            return None
+        positions = torch.tensor(starts, device=self.device)[:, None]
+        return self.mask(slots, positions, max(starts) + 1)
 
-    def update(self, layer: SlotLayer, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Write at each row's own positions; returns the rows up to the longest."""
-        layer.row_keys[self._slots[:, None], :, self.positions] = keys.transpose(1, 2)
-        layer.row_values[self._slots[:, None], :, self.positions] = values.transpose(1, 2)
-        return layer.row_keys[self._rows, :, : self.n_keys], layer.row_values[
-            self._rows, :, : self.n_keys
-        ]
+    def run_mask(self, slot: int, start: int, length: int) -> Tensor | None:
+        """[length, start + length] to add to the scores of a run; None = causal from 0 on."""
+        if length == 1 or (start == 0 and slot not in self._key_biases):
+            return self.next_token_mask([slot], [start])
+        positions = torch.arange(start, start + length, device=self.device)[None]
+        return self.mask([slot], positions, start + length)[0, 0]
 
+    def mask(self, slots: list[int], positions: Tensor, n_keys: int) -> Tensor:
+        """[B, 1, T, n_keys], added to the scores: 0 up to each token's own position, and biases.
 
-class CandidatesView:
-    """A batch that tries different next tokens of one row, without changing it until `keep`.
-
-    Args:
-        slot: the row.
-        start: tokens that it holds.
-        n_candidates: B, tokens tried.
-        device: where the cache is.
-    """
-
-    def __init__(self, slot: int, start: int, n_candidates: int, device: torch.device) -> None:
-        self.n_keys = start + 1
-        self.positions = torch.full((n_candidates, 1), start, device=device)
-        self._slot = slot
-        self._start = start
-        self._tried: list[tuple[SlotLayer, Tensor, Tensor]] = []
-
-    def update(self, layer: SlotLayer, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Set the candidates' keys and values aside; returns them behind the row's own."""
-        self._tried.append((layer, keys, values))
-        past_keys = layer.row_keys[self._slot, :, : self._start].expand(len(keys), -1, -1, -1)
-        past_values = layer.row_values[self._slot, :, : self._start].expand(len(keys), -1, -1, -1)
-        return torch.cat((past_keys, keys), dim=2), torch.cat((past_values, values), dim=2)
-
-    def keep(self, candidate: int) -> None:
-        """Make one candidate the row's next token."""
-        for layer, keys, values in self._tried:
-            layer.row_keys[self._slot, :, self._start] = keys[candidate, :, 0]
-            layer.row_values[self._slot, :, self._start] = values[candidate, :, 0]
+        Args:
+            slots: [B] the rows.
+            positions: [B, T] place of each token.
+            n_keys: keys that are looked at.
+        """
+        keys = torch.arange(n_keys, device=self.device)
+        is_hidden = keys > positions[:, None, :, None]
+        mask = torch.zeros(is_hidden.shape, dtype=self.dtype, device=self.device)
+        for place, slot in enumerate(slots):
+            bias = self._key_biases.get(slot)
+            if bias is not None:
+                mask[place, :, :, : len(bias)] += bias[:n_keys]
+        return mask.masked_fill_(is_hidden, torch.finfo(self.dtype).min)

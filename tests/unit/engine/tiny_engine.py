@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,9 +20,9 @@ from workers.contract.settings import Settings
 from workers.contract.text_job import TextDelta, TextJob, TextResult
 from workers.engine.engine import Engine
 from workers.engine.generation import Generation
+from workers.engine.model_path import open_model
 from workers.engine.prepare import Preparer
 from workers.engine.results import make_result
-from workers.engine.text_model import TextModel
 
 TINY = Path(__file__).parents[2] / "data" / "tiny"
 FAMILIES = sorted(path.name for path in TINY.iterdir() if path.is_dir())
@@ -76,7 +77,7 @@ class TinyEngine:
         is_running: bool = True,
     ) -> None:
         model, self.codec = parts(family)
-        self.model = TextModel(model, slots, max_length)
+        self.model = open_model(copy.deepcopy(model), slots, max_length)
         self.preparer = Preparer(
             self.codec,
             eos_ids=frozenset({model.config.eos_token_id}),

@@ -1,0 +1,166 @@
+"""The fused path gives what the general path gives: same scores, same states, same cache use."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from workers.engine.fused_attention import KEYS_PER_CALL, group_neighbours
+from workers.engine.fused_llama import FusedLlama, can_fuse
+from workers.engine.general_model import GeneralModel
+from workers.engine.model_path import open_model
+from workers.engine.text_model import Outcome, TextModel
+
+pytestmark = pytest.mark.model
+
+SLOTS, MAX_LENGTH, N_VOCAB = 6, 96, 300
+CONFIGS: dict[str, dict[str, Any]] = {
+    "grouped heads, tied": {"num_key_value_heads": 2, "tie_word_embeddings": True},
+    "a key head each, untied": {"num_key_value_heads": 6, "tie_word_embeddings": False},
+    "biases": {"num_key_value_heads": 3, "attention_bias": True, "mlp_bias": True},
+    "heads wider than the states": {"num_key_value_heads": 1, "head_dim": 32},
+    "scaled positions": {
+        "num_key_value_heads": 2,
+        "rope_parameters": {
+            "rope_type": "llama3",
+            "rope_theta": 10000.0,
+            "factor": 8.0,
+            "low_freq_factor": 1.0,
+            "high_freq_factor": 4.0,
+            "original_max_position_embeddings": 32,
+        },
+    },
+}
+TEXTS = [[5, 6, 7, 8, 9, 10, 11], [100, 101], [7] * 20]
+
+
+def llama(**options: Any) -> LlamaForCausalLM:
+    torch.manual_seed(5)
+    config = LlamaConfig(
+        vocab_size=N_VOCAB,
+        hidden_size=96,
+        intermediate_size=160,
+        num_hidden_layers=3,
+        num_attention_heads=6,
+        max_position_embeddings=128,
+        initializer_range=0.2,
+        **options,
+    )
+    model = LlamaForCausalLM(config).eval()
+    for name, parameter in model.named_parameters():
+        # As made they are ones and zeros, which would hide a norm or a bias that is left out.
+        if "norm" in name or name.endswith("bias"):
+            torch.nn.init.uniform_(parameter.data, 0.5, 1.5)
+    return model
+
+
+def life_of_rows(model: TextModel) -> list[Outcome]:
+    """A bit of everything, in rows apart and of different lengths."""
+    outcomes = [
+        model.prefill([0, 3, 4], TEXTS, [0, 0, 0]),
+        model.prefill([3, 0], [TEXTS[2], TEXTS[1]], [2, 7]),
+        model.decode([0, 3, 4], [50, 51, 52], [9, 22, 20]),
+    ]
+    model.cache.bias_keys(3, torch.linspace(-2, 1, 10))
+    outcomes.append(model.decode([0, 3, 4], [60, 61, 62], [10, 23, 21]))
+    outcomes.append(model.prefill([3, 4], [[9], [1, 2, 3]], [24, 22]))
+    outcome, tried = model.try_candidates(3, torch.tensor([70, 71, 72]), 25)
+    tried.keep(1)
+    outcomes += [outcome, model.decode([3], [80], [26])]
+    model.cache.bias_keys(3, None)
+    model.cache.copy_row(3, 1, 27)
+    outcomes.append(model.decode([1, 3], [90, 91], [27, 27]))
+    return outcomes
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+@torch.inference_mode()
+def test_fused_path_gives_the_scores_and_states_of_the_general_path(name: str) -> None:
+    model = llama(**CONFIGS[name])
+    general = GeneralModel(copy.deepcopy(model), SLOTS, MAX_LENGTH)
+    fused = FusedLlama(model, SLOTS, MAX_LENGTH)
+
+    expected, found = life_of_rows(general), life_of_rows(fused)
+
+    for one, other in zip(expected, found, strict=True):
+        torch.testing.assert_close(other.logits, one.logits, rtol=1e-4, atol=2e-4)
+        torch.testing.assert_close(other.hidden, one.hidden, rtol=1e-4, atol=2e-4)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@torch.inference_mode()
+def test_fused_path_in_16_bits_is_as_near_to_float32_as_the_general_path(
+    dtype: torch.dtype,
+) -> None:
+    # Weights that 16 bits hold exactly, so that only the arithmetic differs.
+    model = llama(num_key_value_heads=2, tie_word_embeddings=True).to(dtype)
+    exact = life_of_rows(GeneralModel(copy.deepcopy(model).float(), SLOTS, MAX_LENGTH))
+
+    def error(path: Callable[[Any, int, int], TextModel]) -> float:
+        outcomes = life_of_rows(path(copy.deepcopy(model), SLOTS, MAX_LENGTH))
+        pairs = zip(outcomes, exact, strict=True)
+        return max(float((a.logits - b.logits).abs().max()) for a, b in pairs)
+
+    assert error(FusedLlama) < 1.5 * error(GeneralModel)
+
+
+@torch.inference_mode()
+def test_bias_on_keys_reaches_only_its_own_row() -> None:
+    model = FusedLlama(llama(num_key_value_heads=2), SLOTS, MAX_LENGTH)
+    model.prefill([0, 1, 2], TEXTS, [0, 0, 0])
+    plain = model.decode([0, 1, 2], [50, 51, 52], [7, 2, 20])
+
+    model.cache.bias_keys(1, torch.tensor([-5.0, 2.0]))
+    biased = model.decode([0, 1, 2], [50, 51, 52], [7, 2, 20])
+
+    assert torch.equal(biased.logits[[0, 2]], plain.logits[[0, 2]])
+    assert not torch.allclose(biased.logits[1], plain.logits[1], atol=1e-3)
+
+
+def test_weights_are_taken_out_of_the_loaded_model() -> None:
+    model = llama(num_key_value_heads=2)
+
+    FusedLlama(model, SLOTS, MAX_LENGTH)
+
+    assert sum(each.numel() for each in model.model.layers.parameters()) == 0
+    assert model.lm_head.weight.numel() == model.model.embed_tokens.weight.numel() == 0
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"hidden_act": "gelu"},
+        {"rope_parameters": {"rope_type": "dynamic", "rope_theta": 10000.0, "factor": 2.0}},
+    ],
+)
+def test_what_cannot_be_fused_takes_the_general_path(options: dict[str, Any]) -> None:
+    model = llama(**options)
+
+    assert not can_fuse(model)
+    assert isinstance(open_model(model, SLOTS, MAX_LENGTH), GeneralModel)
+
+
+def test_general_path_can_be_asked_for() -> None:
+    assert isinstance(open_model(llama(), SLOTS, MAX_LENGTH), FusedLlama)
+    assert isinstance(open_model(llama(), SLOTS, MAX_LENGTH, is_general=True), GeneralModel)
+
+
+@pytest.mark.parametrize(
+    ("slots", "starts", "expected"),
+    [
+        ([0, 1, 2, 3], [9, 40, 9, 70], [(0, 4)]),
+        ([0, 2, 3, 9], [9, 9, 9, 9], [(0, 1), (1, 3), (3, 4)]),
+        ([0, 1, 2], [0, 2 * KEYS_PER_CALL, 0], [(0, 1), (1, 2), (2, 3)]),
+        ([4, 5, 6], [7000, 7100, 7000], [(0, 3)]),
+        ([3], [5], [(0, 1)]),
+    ],
+)
+def test_neighbours_of_like_length_are_attended_to_in_one_call(
+    slots: list[int], starts: list[int], expected: list[tuple[int, int]]
+) -> None:
+    assert group_neighbours(slots, starts) == expected
