@@ -10,7 +10,7 @@ import torch
 from neodim_sampling.contrastive import best_candidate, candidates
 from neodim_sampling.errors import NoTokenLeft
 from neodim_sampling.pipeline import shape_scores
-from workers.engine.sequence import Sequence
+from workers.engine.sequence import Scores, Sequence
 from workers.engine.text_model import TextModel
 
 CANDIDATES_AT_ONCE = 32
@@ -31,24 +31,25 @@ def contrastive_step(model: TextModel, sequence: Sequence) -> int:
     warpers = sequence.row.settings.warpers
     assert warpers.penalty_alpha is not None, "only for contrastive search"
     assert warpers.top_k is not None, "contrastive search has a top_k"
-    assert sequence.next_logits is not None, "the sequence was prefilled"
-    assert sequence.slot is not None, "the sequence has a row"
-    scores = shape_scores(sequence.next_logits[None], [sequence.row])[0]
+    assert sequence.scores is not None, "the sequence was prefilled"
+    logits = sequence.scores.logits[sequence.scores.row]
+    scores = shape_scores(logits[None], [sequence.row])[0]
     ids = candidates(scores, warpers.top_k)
     if len(ids) == 0:
         raise NoTokenLeft(NO_TOKEN_LEFT)
-    start = sequence.n_cached + 1
     tried = [
-        model.try_candidates(sequence.slot, part, start) for part in ids.split(CANDIDATES_AT_ONCE)
+        model.try_candidates(sequence.held_slot, part, sequence.n_held)
+        for part in ids.split(CANDIDATES_AT_ONCE)
     ]
-    logits = torch.cat([outcome.logits for outcome, _ in tried])
-    hidden = torch.cat([outcome.hidden for outcome, _ in tried])
+    logits = torch.cat([each for each, _, _ in tried])
+    hidden = torch.cat([each for _, each, _ in tried])
     best = best_candidate(
         scores.softmax(-1)[ids], hidden, torch.cat(sequence.context), warpers.penalty_alpha
     )
-    _, view = tried[best // CANDIDATES_AT_ONCE]
-    view.keep(best % CANDIDATES_AT_ONCE)
-    sequence.next_logits = logits[best]
+    _, _, handle = tried[best // CANDIDATES_AT_ONCE]
+    handle.keep(best % CANDIDATES_AT_ONCE)
+    sequence.n_held += 1
+    sequence.scores = Scores(logits, best)
     sequence.context = [*sequence.context, hidden[best : best + 1]]
     return int(ids[best])
 

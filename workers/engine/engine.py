@@ -1,6 +1,6 @@
 """The engine: one thread that owns the model and runs many generations at once.
 
-`step` reads as: let go of what was cancelled, admit, prefill, decode, sample, settle.
+`step` reads as: let go of what was cancelled, admit, read, choose, settle.
 """
 
 from __future__ import annotations
@@ -9,22 +9,31 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Sequence as SequenceOf
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
+from functools import partial
+from operator import attrgetter
+from typing import TypeVar
 
 import torch
 
 from neodim_sampling.errors import NoTokenLeft
 from neodim_sampling.parameters import StopKind
 from workers.contract.errors import EngineStopped
-from workers.engine.contrastive import NO_TOKEN_LEFT, is_contrastive
-from workers.engine.decode import next_tokens
+from workers.engine.choosing import next_tokens
+from workers.engine.contrastive import NO_TOKEN_LEFT
 from workers.engine.failures import as_neodim_error
 from workers.engine.generation import Generation
-from workers.engine.prefill import Prefill, PrefillRun
+from workers.engine.pace import Pace
+from workers.engine.prefill import Prefill
+from workers.engine.reading import NewestTokens, PromptReading, read
+from workers.engine.sequence import Sequence
 from workers.engine.slot_pool import SlotPool
 from workers.engine.text_model import TextModel
+
+_Part = TypeVar("_Part")
 
 log = logging.getLogger(__name__)
 
@@ -48,8 +57,9 @@ class Engine:
     def __init__(self, model: TextModel, prefill_chunk: int, on_death: Callable[[], None]) -> None:
         self._model = model
         self._on_death = on_death
-        self._prefill = Prefill(model, prefill_chunk)
-        self._slots = SlotPool(model.slots)
+        self._slots = SlotPool(model.cache, model.slots)
+        self._prefill = Prefill(model, self._slots)
+        self._pace = Pace(prefill_chunk)
         self._arrived: deque[Generation] = deque()
         self._waiting: deque[Generation] = deque()
         self._running: list[Generation] = []
@@ -116,12 +126,17 @@ class Engine:
             self._arrived.clear()
         self._let_go()
         self._admit()
-        self._read_prompts()
+        started = time.monotonic()
+        running = [each for each in self._running if self._is_ready(each)]
+        prompts = self._prefill.next_readings(self._pace.prompt_budget(len(running)))
+        self._read([each for each in running if not each.is_contrastive], prompts)
         ready = [each for each in self._running if self._is_ready(each)]
-        self._advance([each for each in ready if not is_contrastive(each.sequences[0])])
+        self._choose([each for each in ready if not each.is_contrastive])
         for generation in ready:
-            if is_contrastive(generation.sequences[0]):
-                self._advance([generation])
+            if generation.is_contrastive:
+                self._choose([generation])
+        n_prompt_tokens = sum(each.chunk for each in prompts)
+        self._pace.observe(len(running), n_prompt_tokens, time.monotonic() - started)
         self._await_patterns()
 
     def _is_ready(self, generation: Generation) -> bool:
@@ -147,61 +162,61 @@ class Engine:
             if generation.is_finished:
                 generation.end()
                 continue
-            for sequence in growing:
-                self._slots.give(sequence)
             self._running.append(generation)
             self._prefill.add(generation)
 
-    def _read_prompts(self) -> None:
-        """Read on in the prompts that are first in line."""
-        runs = self._prefill.next_runs()
-        if runs:
-            self._read(runs)
+    def _read(self, running: list[Generation], prompts: list[PromptReading]) -> None:
+        """Read the newest tokens, and parts of prompts, so that what may come next is known."""
+        newest = [NewestTokens(each) for each in running]
+        self._in_halves([*newest, *prompts], partial(read, self._model), attrgetter("generation"))
+        self._prefill.settle(prompts)
 
-    def _read(self, runs: list[PrefillRun]) -> None:
-        """Read a part of each prompt; when that fails, of each half of them."""
-        try:
-            self._prefill.read(runs)
-        except Exception as error:  # noqa: BLE001 - the engine's loop is such a boundary
-            if len(runs) == 1:
-                self._retire(runs[0].generation, error)
-                return
-            self._read(runs[: len(runs) // 2])
-            self._read(runs[len(runs) // 2 :])
+    def _choose(self, generations: list[Generation]) -> None:
+        """One token for every growing sequence of these generations."""
+        tokens: dict[Sequence, int | None] = {}
 
-    def _advance(self, generations: list[Generation]) -> None:
-        """One token for every growing sequence of these generations.
+        def choose_together(part: SequenceOf[Generation]) -> None:
+            growing = [each for generation in part for each in generation.growing]
+            tokens.update(next_tokens(self._model, growing))
+
+        self._in_halves(generations, choose_together, lambda each: each)
+        for generation in generations:
+            chosen = {each: tokens[each] for each in generation.growing if each in tokens}
+            if chosen:
+                self._give(generation, chosen)
+
+    def _in_halves(
+        self,
+        parts: SequenceOf[_Part],
+        act: Callable[[SequenceOf[_Part]], None],
+        whose: Callable[[_Part], Generation],
+    ) -> None:
+        """Do something with parts of a step together.
 
         When that fails, the halves are tried apart, so that only what cannot be done alone fails,
         and a batch too large for the memory shrinks.
         """
-        if not generations:
+        if not parts:
             return
-        sequences = [each for generation in generations for each in generation.growing]
         try:
-            tokens = next_tokens(self._model, sequences)
+            act(parts)
         except Exception as error:  # noqa: BLE001 - the engine's loop is such a boundary
-            if len(generations) == 1:
-                self._retire(generations[0], error)
+            if len(parts) == 1:
+                self._retire(whose(parts[0]), error)
                 return
-            middle = len(generations) // 2
-            self._advance(generations[:middle])
-            self._advance(generations[middle:])
-            return
-        remaining = iter(tokens)
-        for generation in generations:
-            indices = [each.row.sequence for each in generation.growing]
-            self._give(generation, {index: next(remaining) for index in indices})
+            middle = len(parts) // 2
+            self._in_halves(parts[:middle], act, whose)
+            self._in_halves(parts[middle:], act, whose)
 
-    def _give(self, generation: Generation, tokens: dict[int, int | None]) -> None:
+    def _give(self, generation: Generation, tokens: Mapping[Sequence, int | None]) -> None:
         """Let a generation take its tokens; slow text patterns do that beside the loop."""
-        taken = {index: token for index, token in tokens.items() if token is not None}
+        taken = {each.row.sequence: token for each, token in tokens.items() if token is not None}
         if len(taken) < len(tokens):
             self._retire(generation, NoTokenLeft(NO_TOKEN_LEFT))
             return
-        for sequence in generation.growing:
-            if not is_contrastive(sequence):
-                sequence.next_logits = None
+        if not generation.is_contrastive:
+            for sequence in tokens:
+                sequence.scores = None
         stops = generation.job.stops
         if stops is not None and stops.kind is StopKind.REGEX:
             self._parked[generation] = self._patterns.submit(generation.accept, taken)
@@ -246,5 +261,5 @@ class Engine:
         self._running = [each for each in self._running if each is not generation]
         self._prefill.remove(generation)
         for sequence in generation.sequences:
-            self._slots.take_back(sequence)
+            self._slots.take_back(sequence, is_sound=error is None)
         generation.end(None if error is None else as_neodim_error(error))

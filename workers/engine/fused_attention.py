@@ -7,7 +7,6 @@ laid out as rows of queries, so that keys are read once for all of them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import torch
@@ -15,6 +14,7 @@ from torch import Tensor
 from torch.nn.functional import scaled_dot_product_attention
 
 from workers.engine.slot_cache import SlotCache, SlotLayer
+from workers.engine.text_model import Run
 
 KEYS_PER_CALL = 1024
 """Keys that can be read in the time that one more call of the attention kernel takes."""
@@ -39,117 +39,103 @@ class AttentionPass(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Group:
-    """Tokens of neighbouring rows whose attention is one call.
-
-    Args:
-        tokens: their places in the pass.
-        rows: their rows.
-        n_keys: length of the longest of them, the new token included.
-        mask: [B, 1, 1, n_keys], added to the scores; None = all of one length.
-    """
-
-    tokens: slice
-    rows: slice
-    n_keys: int
-    mask: Tensor | None
-
-
-class NextTokens:
-    """One new token for each of several rows.
+class RunsAttention:
+    """Single tokens of several rows, and behind them longer runs of others.
 
     Args:
         cache: where the rows are.
-        slots: [N] distinct rows, ascending.
-        starts: [N] tokens that each row holds before.
+        singles: runs of one token, ascending by row.
+        longer: the other runs.
     """
 
-    def __init__(self, cache: SlotCache, slots: list[int], starts: list[int]) -> None:
-        self.positions = torch.tensor(starts, device=cache.device)
-        self._places = cache.places(torch.tensor(slots, device=cache.device), self.positions)
-        self._groups = [
-            _Group(
-                slice(first, last),
-                slice(slots[first], slots[last - 1] + 1),
-                max(starts[first:last]) + 1,
-                cache.next_token_mask(slots[first:last], starts[first:last]),
-            )
-            for first, last in group_neighbours(slots, starts)
+    def __init__(self, cache: SlotCache, singles: Sequence[Run], longer: Sequence[Run]) -> None:
+        runs = [*singles, *longer]
+        places = [place for run in runs for place in range(run.start, run.stop)]
+        self.positions = torch.tensor(places, device=cache.device)
+        slots = torch.tensor([run.slot for run in singles], dtype=torch.int64, device=cache.device)
+        self._single_places = cache.places(slots, self.positions[: len(singles)])
+        self._n_singles = len(singles)
+        self._parts: list[_Span | _LongRun] = [
+            *(_Span(cache, singles[first:last]) for first, last in group_nearby(singles)),
+            *(_LongRun(cache, run) for run in longer),
         ]
-
-    def attend(self, layer: SlotLayer, qkv: Tensor) -> Tensor:
-        """One token's queries see its row up to itself."""
-        n_heads = qkv.shape[1] - 2 * layer.n_heads
-        layer.flat.index_copy_(0, self._places, qkv[:, n_heads:].reshape(-1, qkv.shape[2]))
-        queries = qkv[:, :n_heads].unflatten(1, (layer.n_heads, -1))
-        parts = [
-            scaled_dot_product_attention(
-                queries[group.tokens],
-                layer.row_keys[group.rows, :, : group.n_keys],
-                layer.row_values[group.rows, :, : group.n_keys],
-                attn_mask=group.mask,
-            )
-            for group in self._groups
-        ]
-        return (parts[0] if len(parts) == 1 else torch.cat(parts)).reshape(len(qkv), -1)
-
-
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """Tokens of one prompt that are read together."""
-
-    tokens: slice
-    slot: int
-    start: int
-    stop: int
-    mask: Tensor | None
-
-
-class PromptRuns:
-    """A run of new tokens for each of several rows, one run behind the other.
-
-    Args:
-        cache: where the rows are.
-        slots: [B] distinct rows.
-        lengths: [B] tokens of each run.
-        starts: [B] tokens that each row holds before.
-    """
-
-    def __init__(
-        self, cache: SlotCache, slots: list[int], lengths: list[int], starts: list[int]
-    ) -> None:
-        self._runs: list[_Run] = []
-        for slot, length, start in zip(slots, lengths, starts, strict=True):
-            first = self._runs[-1].tokens.stop if self._runs else 0
-            mask = cache.run_mask(slot, start, length)
-            run = _Run(slice(first, first + length), slot, start, start + length, mask)
-            self._runs.append(run)
-        places = [torch.arange(run.start, run.stop, device=cache.device) for run in self._runs]
-        self.positions = torch.cat(places)
 
     def attend(self, layer: SlotLayer, qkv: Tensor) -> Tensor:
         """Each token's queries see its row up to itself."""
         n_heads = qkv.shape[1] - 2 * layer.n_heads
-        parts = [self._attend(layer, run, qkv[run.tokens], n_heads) for run in self._runs]
-        return parts[0] if len(parts) == 1 else torch.cat(parts)
+        if self._n_singles:
+            new = qkv[: self._n_singles, n_heads:]
+            layer.flat.index_copy_(0, self._single_places, new.reshape(-1, new.shape[2]))
+        first = 0
+        seen: list[Tensor] = []
+        for part in self._parts:
+            seen.append(part.attend(layer, qkv[first : first + part.n_tokens], n_heads))
+            first += part.n_tokens
+        return seen[0] if len(seen) == 1 else torch.cat(seen)
 
-    @staticmethod
-    def _attend(layer: SlotLayer, run: _Run, qkv: Tensor, n_heads: int) -> Tensor:
-        layer.rows[run.slot, :, run.start : run.stop] = qkv[:, n_heads:].transpose(0, 1)
+
+class _Span:
+    """Single tokens of rows near each other, whose attention is one call over all rows between.
+
+    A row between them that has no token asks what the first one asks, in vain.
+    """
+
+    def __init__(self, cache: SlotCache, runs: Sequence[Run]) -> None:
+        self.n_tokens = len(runs)
+        first = runs[0].slot
+        n_rows = runs[-1].slot + 1 - first
+        self._rows = slice(first, first + n_rows)
+        self._n_keys = max(run.stop for run in runs)
+        starts = [0] * n_rows
+        askers = [0] * n_rows
+        for token, run in enumerate(runs):
+            starts[run.slot - first], askers[run.slot - first] = run.start, token
+        self._mask = cache.next_token_mask(list(range(first, first + n_rows)), starts)
+        self._askers: Tensor | None = None
+        if n_rows > len(runs):
+            self._askers = torch.tensor(askers, device=cache.device)
+            places = [run.slot - first for run in runs]
+            self._places = torch.tensor(places, device=cache.device)
+
+    def attend(self, layer: SlotLayer, qkv: Tensor, n_heads: int) -> Tensor:
+        queries = qkv[:, :n_heads]
+        if self._askers is not None:
+            queries = queries.index_select(0, self._askers)
+        seen = scaled_dot_product_attention(
+            queries.unflatten(1, (layer.n_heads, -1)),
+            layer.row_keys[self._rows, :, : self._n_keys],
+            layer.row_values[self._rows, :, : self._n_keys],
+            attn_mask=self._mask,
+        )
+        if self._askers is not None:
+            seen = seen.index_select(0, self._places)
+        return seen.reshape(self.n_tokens, -1)
+
+
+class _LongRun:
+    """Several tokens of one row."""
+
+    def __init__(self, cache: SlotCache, run: Run) -> None:
+        self.n_tokens = len(run.tokens)
+        self._run = run
+        self._mask = cache.run_mask(run.slot, run.start, len(run.tokens))
+
+    def attend(self, layer: SlotLayer, qkv: Tensor, n_heads: int) -> Tensor:
+        slot, start, stop = self._run.slot, self._run.start, self._run.stop
+        layer.rows[slot, :, start:stop] = qkv[:, n_heads:].transpose(0, 1)
         queries = qkv[:, :n_heads].unflatten(1, (layer.n_heads, -1)).permute(1, 2, 0, 3)
         shape = (-1, queries.shape[1], -1, -1)
         seen = scaled_dot_product_attention(
             queries,
-            layer.row_keys[run.slot, :, None, : run.stop].expand(shape),
-            layer.row_values[run.slot, :, None, : run.stop].expand(shape),
-            attn_mask=run.mask,
-            is_causal=run.mask is None and run.stop - run.start > 1,
+            layer.row_keys[slot, :, None, :stop].expand(shape),
+            layer.row_values[slot, :, None, :stop].expand(shape),
+            attn_mask=self._mask,
+            is_causal=self._mask is None,
         )
-        return seen.permute(2, 0, 1, 3).reshape(len(qkv), -1)
+        return seen.permute(2, 0, 1, 3).reshape(self.n_tokens, -1)
 
 
-class Candidates:
+class CandidatesAttention:
     """Different next tokens of one row, which stays as it is until one of them is kept.
 
     Args:
@@ -169,38 +155,40 @@ class Candidates:
     def attend(self, layer: SlotLayer, qkv: Tensor) -> Tensor:
         """Each candidate's queries see the row and the candidate."""
         n_heads = qkv.shape[1] - 2 * layer.n_heads
-        self._tried.append((layer, qkv[:, n_heads:]))
+        new = qkv[:, n_heads:]
+        self._tried.append((layer, new))
         past = layer.rows[self._slot, :, : self._start].expand(len(qkv), -1, -1, -1)
-        keys, values = torch.cat((past, qkv[:, n_heads:, None]), dim=2).chunk(2, dim=1)
+        keys, values = torch.cat((past, new[:, :, None]), dim=2).chunk(2, dim=1)
         queries = qkv[:, :n_heads].unflatten(1, (layer.n_heads, -1))
         seen = scaled_dot_product_attention(queries, keys, values, attn_mask=self._mask)
         return seen.reshape(len(qkv), -1)
 
     def keep(self, candidate: int) -> None:
         """Make one candidate the row's next token."""
-        for layer, keys_and_values in self._tried:
-            layer.rows[self._slot, :, self._start] = keys_and_values[candidate]
+        for layer, new in self._tried:
+            layer.rows[self._slot, :, self._start] = new[candidate]
 
 
-def group_neighbours(slots: Sequence[int], starts: Sequence[int]) -> list[tuple[int, int]]:
-    """Cut ascending rows into runs of neighbours, each to be attended to in one call.
+def group_nearby(runs: Sequence[Run]) -> list[tuple[int, int]]:
+    """Cut single tokens of ascending rows into groups, each to be attended to in one call.
 
-    All rows of a call are read up to its longest, so a row joins its neighbours where that reads
-    fewer keys too many than a call of its own is worth.
+    A call reads all rows from its first to its last up to its longest; so a row joins those before
+    it where that reads fewer keys too many than a call of its own is worth.
 
     Returns:
-        First place and the place behind the last, for each run.
+        First place and the place behind the last, for each group.
     """
     groups: list[tuple[int, int]] = []
-    longest = 0
-    for place, start in enumerate(starts):
-        if groups and slots[place] == slots[place - 1] + 1:
-            first, last = groups[-1]
-            n_wasted = (last - first) * max(0, start - longest) + max(0, longest - start)
-            if n_wasted <= KEYS_PER_CALL:
-                groups[-1] = (first, last + 1)
-                longest = max(longest, start)
+    n_rows = longest = 0
+    for place, run in enumerate(runs):
+        if groups:
+            n_between = run.slot - runs[place - 1].slot - 1
+            together = (n_rows + n_between + 1) * max(longest, run.stop)
+            if together - n_rows * longest - run.stop <= KEYS_PER_CALL:
+                groups[-1] = (groups[-1][0], place + 1)
+                n_rows += n_between + 1
+                longest = max(longest, run.stop)
                 continue
         groups.append((place, place + 1))
-        longest = start
+        n_rows, longest = 1, run.stop
     return groups

@@ -15,10 +15,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import silu
 
-from workers.engine.fused_attention import AttentionPass, Candidates, NextTokens, PromptRuns
+from workers.engine.fused_attention import AttentionPass, CandidatesAttention, RunsAttention
 from workers.engine.linear import Linear
 from workers.engine.lookup_table import LookupTable
-from workers.engine.text_model import Outcome, TextModel
+from workers.engine.text_model import Outcome, Run, TextModel
 
 ROPE_TYPES = ("default", "linear", "llama3")
 """Position scalings that do not change with the length of the text."""
@@ -76,29 +76,26 @@ class FusedLlama(TextModel):
             _empty(body.embed_tokens)
 
     @torch.inference_mode()
-    def prefill(self, slots: list[int], texts: list[list[int]], starts: list[int]) -> Outcome:
-        """Read a run of tokens into each of several rows."""
-        lengths = [len(text) for text in texts]
-        tokens = torch.tensor([token for text in texts for token in text], device=self.device)
-        hidden = self._forward(tokens, PromptRuns(self.cache, slots, lengths, starts))
-        ends = torch.tensor(lengths, device=self.device).cumsum(0) - 1
-        return Outcome(self._head(hidden[ends]).float(), hidden)
-
-    @torch.inference_mode()
-    def decode(self, slots: list[int], tokens: list[int], starts: list[int]) -> Outcome:
-        """Read one more token into each of several rows."""
-        newest = torch.tensor(tokens, device=self.device)
-        hidden = self._forward(newest, NextTokens(self.cache, slots, starts))
-        return Outcome(self._head(hidden).float(), hidden)
+    def read(self, runs: Sequence[Run]) -> Outcome:
+        """Read runs of tokens, all in one pass: single ones first, in the order of their rows."""
+        order = sorted(range(len(runs)), key=lambda i: (len(runs[i].tokens) > 1, runs[i].slot))
+        n_single = sum(len(run.tokens) == 1 for run in runs)
+        ordered = [runs[i] for i in order]
+        tokens = [token for run in ordered for token in run.tokens]
+        attention = RunsAttention(self.cache, ordered[:n_single], ordered[n_single:])
+        hidden = self._forward(torch.tensor(tokens, device=self.device), attention)
+        lengths = [len(run.tokens) for run in ordered]
+        parts = dict(zip(order, hidden.split(lengths), strict=True))
+        return self._outcome(runs, [parts[i] for i in range(len(runs))])
 
     @torch.inference_mode()
     def try_candidates(
         self, slot: int, candidates: Tensor, start: int
-    ) -> tuple[Outcome, Candidates]:
-        """Read each of several possible next tokens [B] of one row; nothing is kept yet."""
-        attention = Candidates(self.cache, slot, start, len(candidates))
+    ) -> tuple[Tensor, Tensor, CandidatesAttention]:
+        """Read each of several possible next tokens of one row; nothing is kept yet."""
+        attention = CandidatesAttention(self.cache, slot, start, len(candidates))
         hidden = self._forward(candidates, attention)
-        return Outcome(self._head(hidden).float(), hidden), attention
+        return self._head(hidden).float(), hidden, attention
 
     def _forward(self, tokens: Tensor, attention: AttentionPass) -> Tensor:
         """[N, H], the last hidden states of [N] tokens."""

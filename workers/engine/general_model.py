@@ -5,6 +5,7 @@ Masks, positions and cache are made here; the layers are the library's own.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -12,7 +13,7 @@ from torch import Tensor
 
 from workers.engine.cache_views import CandidatesView, RowsView
 from workers.engine.families import adapt_family
-from workers.engine.text_model import Outcome, TextModel
+from workers.engine.text_model import Outcome, Run, TextModel
 
 
 class GeneralModel(TextModel):
@@ -29,35 +30,39 @@ class GeneralModel(TextModel):
         self._has_positions = model.config.model_type != "bloom"
 
     @torch.inference_mode()
-    def prefill(self, slots: list[int], texts: list[list[int]], starts: list[int]) -> Outcome:
-        """Read a run of tokens into each of several rows.
+    def read(self, runs: Sequence[Run]) -> Outcome:
+        """Read runs of tokens, single ones in one pass, longer ones in another."""
+        hidden: dict[int, Tensor] = {}
+        for is_single in (True, False):
+            members = [i for i, run in enumerate(runs) if (len(run.tokens) == 1) is is_single]
+            if members:
+                # Neighbouring rows are read in place.
+                members.sort(key=lambda i: runs[i].slot)
+                hidden.update(zip(members, self._read([runs[i] for i in members]), strict=True))
+        return self._outcome(runs, [hidden[i] for i in range(len(runs))])
+
+    def _read(self, runs: Sequence[Run]) -> list[Tensor]:
+        """[T, H] for each run, its last hidden states.
 
         Shorter runs are padded to the longest; what that leaves in their rows lies behind their
         own tokens, where nothing looks before it is overwritten.
         """
-        lengths = [len(text) for text in texts]
-        longest = max(lengths)
-        padded = [[*text, *text[-1:] * (longest - len(text))] for text in texts]
-        view = RowsView(self.cache, slots, starts, longest)
+        longest = max(len(run.tokens) for run in runs)
+        padded = [[*run.tokens, *[run.tokens[-1]] * (longest - len(run.tokens))] for run in runs]
+        view = RowsView(
+            self.cache, [run.slot for run in runs], [run.start for run in runs], longest
+        )
         hidden = self._forward(torch.tensor(padded, device=self.device), view)
-        runs = [states[:length] for states, length in zip(hidden, lengths, strict=True)]
-        return self._outcome(torch.stack([run[-1] for run in runs]), torch.cat(runs))
-
-    @torch.inference_mode()
-    def decode(self, slots: list[int], tokens: list[int], starts: list[int]) -> Outcome:
-        """Read one more token into each of several rows."""
-        view = RowsView(self.cache, slots, starts, 1)
-        hidden = self._forward(torch.tensor(tokens, device=self.device)[:, None], view)[:, 0]
-        return self._outcome(hidden, hidden)
+        return [states[: len(run.tokens)] for run, states in zip(runs, hidden, strict=True)]
 
     @torch.inference_mode()
     def try_candidates(
         self, slot: int, candidates: Tensor, start: int
-    ) -> tuple[Outcome, CandidatesView]:
-        """Read each of several possible next tokens [B] of one row; nothing is kept yet."""
+    ) -> tuple[Tensor, Tensor, CandidatesView]:
+        """Read each of several possible next tokens of one row; nothing is kept yet."""
         view = CandidatesView(self.cache, slot, start, len(candidates))
         hidden = self._forward(candidates[:, None], view)[:, 0]
-        return self._outcome(hidden, hidden), view
+        return self._head(hidden).float(), hidden, view
 
     def _forward(self, ids: Tensor, view: RowsView | CandidatesView) -> Tensor:
         """[B, T, H], the last hidden states of [B, T] tokens."""
@@ -73,6 +78,3 @@ class GeneralModel(TextModel):
         )
         hidden: Tensor = reply.last_hidden_state
         return hidden
-
-    def _outcome(self, last: Tensor, hidden: Tensor) -> Outcome:
-        return Outcome(self._head(last).float(), hidden)

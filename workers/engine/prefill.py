@@ -1,47 +1,11 @@
-"""Reading prompts: in chunks between the steps of running rows, short ones together."""
+"""Which prompts are read next, and how much of them: in chunks, short ones together."""
 
 from __future__ import annotations
 
-from collections import deque
-from dataclasses import dataclass
-
-from torch import Tensor
-
-from workers.engine.contrastive import is_contrastive
 from workers.engine.generation import Generation
-from workers.engine.sequence import Sequence
+from workers.engine.reading import PromptReading
+from workers.engine.slot_pool import SlotPool
 from workers.engine.text_model import TextModel
-
-
-@dataclass(slots=True, eq=False)
-class PrefillRun:
-    """One text to read, and the sequences that begin with it.
-
-    Args:
-        generation: whose it is.
-        sequences: the first one's row is read into; the others get copies.
-        tokens: the text.
-        n_read: tokens read so far.
-    """
-
-    generation: Generation
-    sequences: list[Sequence]
-    tokens: list[int]
-    n_read: int = 0
-
-
-def plan_prefill(generation: Generation) -> list[PrefillRun]:
-    """What has to be read before a generation can go on.
-
-    Sequences that have nothing of their own yet share one reading.
-    """
-    growing = generation.growing
-    if all(not sequence.row.generated for sequence in growing):
-        return [PrefillRun(generation, growing, list(generation.fitted.input_ids))]
-    return [
-        PrefillRun(generation, [each], [*each.row.input_ids, *each.row.generated])
-        for each in growing
-    ]
 
 
 class Prefill:
@@ -49,65 +13,82 @@ class Prefill:
 
     Args:
         model: reads them.
-        chunk: most tokens of one forward pass, padding included.
+        slots: gives rows, which may hold the beginning of a prompt already.
     """
 
-    def __init__(self, model: TextModel, chunk: int) -> None:
+    def __init__(self, model: TextModel, slots: SlotPool) -> None:
         self._model = model
-        self._chunk = chunk
-        self._runs: deque[PrefillRun] = deque()
+        self._slots = slots
+        self._readings: list[PromptReading] = []
 
     def add(self, generation: Generation) -> None:
-        """Put a generation's reading in line; its sequences have their slots."""
-        self._runs.extend(plan_prefill(generation))
+        """Give a generation's sequences rows and put its reading in line."""
+        for reading in plan_readings(generation):
+            first, *others = reading.sequences
+            # Contrastive search needs the states of all tokens, which rows do not keep.
+            is_unlike = generation.is_contrastive or first.key_bias is not None
+            known = [] if is_unlike else reading.tokens
+            reading.n_read = self._slots.give(first, known)
+            for other in others:
+                self._slots.give(other, [])
+            self._readings.append(reading)
 
     def remove(self, generation: Generation) -> None:
         """Forget a generation that ended."""
-        self._runs = deque(run for run in self._runs if run.generation is not generation)
+        self._readings = [each for each in self._readings if each.generation is not generation]
 
-    def next_runs(self) -> list[PrefillRun]:
-        """The runs to read from next: the first in line, and those behind it that fit beside it.
+    def next_readings(self, budget: int) -> list[PromptReading]:
+        """What to read next: from the first in line, and those behind it that fit beside it.
 
-        Short prompts are read together, as one pass over the weights costs more than they do.
+        Args:
+            budget: most tokens of this step, padding included.
         """
-        chosen: list[PrefillRun] = []
-        longest = 0
-        for run in self._runs:
-            longest = max(longest, min(len(run.tokens) - run.n_read, self._chunk))
-            fits = longest * (len(chosen) + 1) <= self._chunk
-            end = max(each.n_read for each in (*chosen, run)) + longest
-            if chosen and not (fits and end <= self._model.max_length):
+        chosen: list[PromptReading] = []
+        n_used = longest = 0
+        for reading in self._readings:
+            if self._model.pads_prompts:
+                chunk = min(reading.n_left, budget)
+                longest = max(longest, chunk)
+                n_used = longest * (len(chosen) + 1)
+            else:
+                chunk = min(reading.n_left, budget - n_used)
+                n_used += chunk
+            if chunk == 0 or n_used > budget or not self._fit([*chosen, reading], longest):
                 break
-            chosen.append(run)
+            reading.chunk = chunk
+            chosen.append(reading)
         return chosen
+
+    def settle(self, readings: list[PromptReading]) -> None:
+        """Let what was read to its end go on: sequences that began alike get their copies."""
+        for reading in readings:
+            if reading.n_left == 0 and reading in self._readings:
+                self._readings.remove(reading)
+                first, *others = reading.sequences
+                for other in others:
+                    self._model.cache.copy_row(first.held_slot, other.held_slot, first.n_held)
+                    other.n_held = first.n_held
 
     def is_waiting(self, generation: Generation) -> bool:
         """Whether a part of the generation is still to be read."""
-        return any(run.generation is generation for run in self._runs)
+        return any(reading.generation is generation for reading in self._readings)
 
-    def read(self, runs: list[PrefillRun]) -> None:
-        """Read on in these; who is read to the end knows the scores of its next token."""
-        parts = [run.tokens[run.n_read : run.n_read + self._chunk] for run in runs]
-        outcome = self._model.prefill(
-            [_slot(run.sequences[0]) for run in runs], parts, [run.n_read for run in runs]
-        )
-        hidden = outcome.hidden.split([len(part) for part in parts])
-        for run, states, logits in zip(runs, hidden, outcome.logits, strict=True):
-            run.n_read += len(states)
-            if is_contrastive(run.sequences[0]):
-                run.sequences[0].context.append(states)
-            if run.n_read == len(run.tokens):
-                self._finish(run, logits)
-
-    def _finish(self, run: PrefillRun, logits: Tensor) -> None:
-        first, *others = run.sequences
-        for other in others:
-            self._model.cache.copy_row(_slot(first), _slot(other), len(run.tokens))
-        for each in run.sequences:
-            each.next_logits = logits
-        self._runs.remove(run)
+    def _fit(self, readings: list[PromptReading], longest: int) -> bool:
+        """Whether these have room in their rows when all are padded to the longest."""
+        if len(readings) == 1 or not self._model.pads_prompts:
+            return True
+        return max(each.n_read for each in readings) + longest <= self._model.max_length
 
 
-def _slot(sequence: Sequence) -> int:
-    assert sequence.slot is not None, "a sequence has its slot before it is read"
-    return sequence.slot
+def plan_readings(generation: Generation) -> list[PromptReading]:
+    """What has to be read before a generation can go on.
+
+    Sequences that have nothing of their own yet share one reading.
+    """
+    growing = generation.growing
+    if all(not sequence.row.generated for sequence in growing):
+        return [PromptReading(generation, growing, list(generation.fitted.input_ids))]
+    return [
+        PromptReading(generation, [each], [*each.row.input_ids, *each.row.generated])
+        for each in growing
+    ]

@@ -2,12 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from torch import Tensor
 
 from neodim_sampling.row import SamplingRow
 from neodim_sampling.text.decoder import IncrementalDecoder
 from neodim_sampling.text.stops import StopChecker, StopMatch
 from workers.contract.text_job import TextDelta
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """The scores of a next token: one row of what a step of the model gave.
+
+    Args:
+        logits: [B, V] float32.
+        row: which one.
+    """
+
+    logits: Tensor
+    row: int
 
 
 class Sequence:
@@ -25,9 +40,12 @@ class Sequence:
         self.match: StopMatch | None = None
         self.is_end_of_text = False
         self.slot: int | None = None
-        self.next_logits: Tensor | None = None
-        """[V], scores of the next token where they are known without reading the newest one: behind
-        the prompt, and throughout contrastive search."""
+        self.n_held = 0
+        """Tokens of its text that its cache row holds."""
+        self.key_bias: Tensor | None = None
+        """[n] numbers added to the scores that its first tokens get as keys; None = nothing."""
+        self.scores: Scores | None = None
+        """Those of its next token, once everything before is read."""
         self.context: list[Tensor] = []
         """Contrastive search only: hidden states [n, H] of everything read so far, in parts."""
         self._stops = stops
@@ -39,6 +57,17 @@ class Sequence:
     def n_cached(self) -> int:
         """Tokens that the cache holds before the newest one is read."""
         return len(self.row.input_ids) + len(self.row.generated) - 1
+
+    @property
+    def held_slot(self) -> int:
+        """Its row of the cache, when it has one."""
+        assert self.slot is not None, "a sequence has its row before anything is read"
+        return self.slot
+
+    @property
+    def held_text(self) -> list[int]:
+        """The tokens that its row holds."""
+        return [*self.row.input_ids, *self.row.generated][: self.n_held]
 
     @property
     def is_done(self) -> bool:

@@ -101,7 +101,6 @@ class SlotCache(Cache):
         self.dtype = dtype
         self.device = device
         self._key_biases: dict[int, Tensor] = {}
-        self._causal = torch.empty(0)
         super().__init__(layers=list(self.rows))
 
     def show(self, view: CacheView) -> None:
@@ -118,6 +117,11 @@ class SlotCache(Cache):
         """Make a row begin with another's first `length` tokens."""
         for layer in self.rows:
             layer.rows[target, :, :length] = layer.rows[source, :, :length]
+
+    def clear_row(self, slot: int) -> None:
+        """Make a row hold zeros."""
+        for layer in self.rows:
+            layer.rows[slot].zero_()
 
     def bias_keys(self, slot: int, bias: Tensor | None) -> None:
         """Add numbers to every score that a row's first keys get, until this is called again.
@@ -148,8 +152,8 @@ class SlotCache(Cache):
 
     def run_mask(self, slot: int, start: int, length: int) -> Tensor | None:
         """[length, start + length] to add to the scores of a run; None = causal from 0 on."""
-        if length == 1 or (start == 0 and slot not in self._key_biases):
-            return self.next_token_mask([slot], [start])
+        if start == 0 and slot not in self._key_biases:
+            return None
         positions = torch.arange(start, start + length, device=self.device)[None]
         return self.mask([slot], positions, start + length)[0, 0]
 

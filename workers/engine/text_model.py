@@ -1,8 +1,9 @@
-"""What the engine knows of a model: prefill, decode, and trying candidates, over cache rows."""
+"""What the engine knows of a model: reading tokens into cache rows, and trying candidates."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -13,16 +14,41 @@ from workers.engine.slot_cache import SlotCache
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a forward pass gives.
+class Run:
+    """Tokens to read into one row of the cache.
 
     Args:
-        logits: [B, V] float32, scores behind the last token of every row.
-        hidden: [N, H], states behind the final norm of every token, row after row.
+        slot: the row.
+        start: tokens that the row holds before.
+        tokens: at least one; what of them does not fit in the row may not be read.
+        needs_scores: whether anybody asks what comes behind the last.
+    """
+
+    slot: int
+    start: int
+    tokens: Sequence[int]
+    needs_scores: bool = True
+
+    @property
+    def stop(self) -> int:
+        """Tokens that the row holds behind."""
+        return self.start + len(self.tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What reading several runs gives.
+
+    Args:
+        logits: [M, V] float32, scores behind the last token of the runs that need them, in an
+            order of the model's choice.
+        places: row of each run in `logits`; None for runs that need no scores.
+        hidden: [T, H] for each run, states behind the final norm of its tokens.
     """
 
     logits: Tensor
-    hidden: Tensor
+    places: Sequence[int | None]
+    hidden: Sequence[Tensor]
 
 
 class Tried(Protocol):
@@ -42,8 +68,10 @@ class TextModel(ABC):
         max_length: tokens that a row can hold.
     """
 
+    _head: Callable[[Tensor], Tensor]
+    """Scores [B, V] of last hidden states [B, H]."""
     pads_prompts: bool
-    """Whether texts that are read together all cost as much as the longest."""
+    """Whether runs of more than one token that are read together cost as much as the longest."""
 
     def __init__(self, model: Any, slots: int, max_length: int) -> None:
         self.slots = slots
@@ -54,30 +82,38 @@ class TextModel(ABC):
 
     def warm_up(self) -> None:
         """Do once what is done at the first use: allocate the cache, choose kernels."""
-        self.prefill([0], [[0]], [0])
-        self.decode([0], [0], [1])
+        for tokens in ([0], [0, 0]):
+            self.read([Run(0, 0, tokens)])
 
     @abstractmethod
-    def prefill(self, slots: list[int], texts: list[list[int]], starts: list[int]) -> Outcome:
-        """Read a run of tokens into each of several rows.
+    def read(self, runs: Sequence[Run]) -> Outcome:
+        """Read runs of tokens, of distinct rows, in one step."""
+
+    @abstractmethod
+    def try_candidates(
+        self, slot: int, candidates: Tensor, start: int
+    ) -> tuple[Tensor, Tensor, Tried]:
+        """Read each of several possible next tokens of one row; nothing is kept yet.
 
         Args:
-            slots: [B] distinct rows.
-            texts: [B] tokens of each, at least one.
-            starts: [B] tokens that each row holds before; with the longest run added, at most
-                `max_length`.
+            slot: the row.
+            candidates: [B] int64.
+            start: tokens that the row holds before.
+
+        Returns:
+            Scores behind each, [B, V] float32, states behind the final norm, [B, H], and a handle
+            to keep one.
         """
 
-    @abstractmethod
-    def decode(self, slots: list[int], tokens: list[int], starts: list[int]) -> Outcome:
-        """Read one more token into each of several rows.
-
-        Args:
-            slots: [B] distinct rows, ascending.
-            tokens: [B] the token of each.
-            starts: [B] tokens that each row holds before.
-        """
-
-    @abstractmethod
-    def try_candidates(self, slot: int, candidates: Tensor, start: int) -> tuple[Outcome, Tried]:
-        """Read each of several possible next tokens [B] of one row; nothing is kept yet."""
+    def _outcome(self, runs: Sequence[Run], hidden: Sequence[Tensor]) -> Outcome:
+        """Score the ends of runs that need it, from each run's last hidden states [T, H]."""
+        # In the order of the rows, as the next step's tokens will be: nothing is moved for that.
+        scored = [i for i, run in enumerate(runs) if run.needs_scores]
+        scored.sort(key=lambda i: (len(runs[i].tokens) > 1, runs[i].slot))
+        places: list[int | None] = [None] * len(runs)
+        for place, i in enumerate(scored):
+            places[i] = place
+        if not scored:
+            return Outcome(torch.empty(0), places, hidden)
+        ends = torch.cat([hidden[i][-1:] for i in scored])
+        return Outcome(self._head(ends).float(), places, hidden)

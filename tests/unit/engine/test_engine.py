@@ -15,6 +15,7 @@ from neodim_sampling.errors import InvalidParams, NoTokenLeft, PromptTooLong, St
 from workers.contract.errors import EngineFailure, EngineStopped, OutOfMemory
 from workers.contract.text_job import FinishReason
 from workers.engine.sequence import Sequence
+from workers.engine.text_model import Run
 
 pytestmark = pytest.mark.model
 
@@ -162,12 +163,14 @@ def test_prompt_is_not_padded_past_the_end_of_its_row(monkeypatch: pytest.Monkey
     still = TinyEngine(chunk=200, is_running=False)
     ends: list[int] = []
 
-    def prefill(slots: list[int], texts: list[list[int]], starts: list[int]) -> Any:
-        ends.append(max(starts) + max(map(len, texts)))
-        return healthy(slots, texts, starts)
+    def read(runs: list[Run]) -> Any:
+        longest = max(len(run.tokens) for run in runs)
+        padded = [run for run in runs if len(run.tokens) > 1]
+        ends.extend(run.start + longest for run in padded)
+        return healthy(runs)
 
-    healthy = still.model.prefill
-    monkeypatch.setattr(still.model, "prefill", prefill)
+    healthy = still.model.read
+    monkeypatch.setattr(still.model, "read", read)
     submitted = [still.submit(job(prompt=each, **fields)) for each in prompts]
     while not all(ear.ended.is_set() for _, ear in submitted):
         steps(still, 1)
@@ -302,14 +305,14 @@ def test_pattern_that_takes_too_long_fails_its_own_job_and_holds_up_nobody(
 
 
 def test_failing_row_fails_alone(engine: TinyEngine, monkeypatch: pytest.MonkeyPatch) -> None:
-    healthy = engine.model.decode
+    healthy = engine.model.read
 
-    def decode(slots: list[int], tokens: list[int], starts: list[int]) -> Any:
-        if max(starts) > 60:
+    def read(runs: list[Run]) -> Any:
+        if any(len(run.tokens) == 1 and run.start > 60 for run in runs):
             raise ZeroDivisionError
-        return healthy(slots, tokens, starts)
+        return healthy(runs)
 
-    monkeypatch.setattr(engine.model, "decode", decode)
+    monkeypatch.setattr(engine.model, "read", read)
     long_prompt = "The old cat sees a red house near the river. " * 5
     bad = engine.submit(job(prompt=long_prompt, max_total_tokens=200))
     good = [engine.submit(job(seed=seed, temperature=1.0)) for seed in range(4)]
@@ -346,14 +349,14 @@ def test_batch_too_large_for_the_memory_shrinks(
     engine: TinyEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = [answer(engine.generate(seed=seed, temperature=1.0)) for seed in range(6)]
-    healthy = engine.model.decode
+    healthy = engine.model.read
 
-    def decode(slots: list[int], tokens: list[int], starts: list[int]) -> Any:
-        if len(slots) > 2:
+    def read(runs: list[Run]) -> Any:
+        if len(runs) > 2:
             raise torch.OutOfMemoryError
-        return healthy(slots, tokens, starts)
+        return healthy(runs)
 
-    monkeypatch.setattr(engine.model, "decode", decode)
+    monkeypatch.setattr(engine.model, "read", read)
     submitted = [engine.submit(job(seed=seed, temperature=1.0)) for seed in range(6)]
 
     assert [answer(engine.result(*each)) for each in submitted] == expected
@@ -362,14 +365,14 @@ def test_batch_too_large_for_the_memory_shrinks(
 def test_prompt_too_large_for_the_memory_fails_alone(
     engine: TinyEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    healthy = engine.model.prefill
+    healthy = engine.model.read
 
-    def prefill(slots: list[int], texts: list[list[int]], starts: list[int]) -> Any:
-        if max(starts) >= 48:
+    def read(runs: list[Run]) -> Any:
+        if any(len(run.tokens) > 1 and run.start >= 48 for run in runs):
             raise torch.OutOfMemoryError
-        return healthy(slots, texts, starts)
+        return healthy(runs)
 
-    monkeypatch.setattr(engine.model, "prefill", prefill)
+    monkeypatch.setattr(engine.model, "read", read)
     bad = engine.submit(job(prompt="A red house. " * 20, max_total_tokens=200))
     good = engine.submit(job())
 

@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 import torch
+from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from workers.engine.fused_attention import KEYS_PER_CALL, group_neighbours
+from workers.engine.fused_attention import KEYS_PER_CALL, group_nearby
 from workers.engine.fused_llama import FusedLlama, can_fuse
 from workers.engine.general_model import GeneralModel
 from workers.engine.model_path import open_model
-from workers.engine.text_model import Outcome, TextModel
+from workers.engine.text_model import Run, TextModel
 
 pytestmark = pytest.mark.model
 
@@ -59,22 +60,31 @@ def llama(**options: Any) -> LlamaForCausalLM:
     return model
 
 
-def life_of_rows(model: TextModel) -> list[Outcome]:
+def read(model: TextModel, *runs: tuple[int, int, list[int]]) -> tuple[Tensor, Tensor]:
+    """Scores behind runs of (slot, start, tokens), in their order, and all states."""
+    outcome = model.read([Run(*run) for run in runs])
+    return outcome.logits[list(outcome.places)], torch.cat(list(outcome.hidden))
+
+
+def life_of_rows(model: TextModel) -> list[tuple[Tensor, Tensor]]:
     """A bit of everything, in rows apart and of different lengths."""
     outcomes = [
-        model.prefill([0, 3, 4], TEXTS, [0, 0, 0]),
-        model.prefill([3, 0], [TEXTS[2], TEXTS[1]], [2, 7]),
-        model.decode([0, 3, 4], [50, 51, 52], [9, 22, 20]),
+        read(model, (0, 0, TEXTS[0]), (3, 0, TEXTS[1]), (4, 0, TEXTS[2])),
+        read(model, (3, 2, TEXTS[2]), (0, 7, TEXTS[1])),
+        read(model, (4, 20, [52]), (0, 9, [50]), (3, 22, [51])),
+        # A long run beside single tokens.
+        read(model, (5, 0, [3] * 9), (0, 10, [50]), (3, 23, [51])),
     ]
     model.cache.bias_keys(3, torch.linspace(-2, 1, 10))
-    outcomes.append(model.decode([0, 3, 4], [60, 61, 62], [10, 23, 21]))
-    outcomes.append(model.prefill([3, 4], [[9], [1, 2, 3]], [24, 22]))
-    outcome, tried = model.try_candidates(3, torch.tensor([70, 71, 72]), 25)
+    outcomes.append(read(model, (0, 11, [60]), (3, 24, [61]), (4, 21, [62])))
+    outcomes.append(read(model, (3, 25, [9]), (4, 22, [1, 2, 3])))
+    logits, hidden, tried = model.try_candidates(3, torch.tensor([70, 71, 72]), 26)
     tried.keep(1)
-    outcomes += [outcome, model.decode([3], [80], [26])]
+    outcomes += [(logits, hidden), read(model, (3, 27, [80]))]
+    outcomes.append(read(model, (2, 0, TEXTS[0]), (3, 28, TEXTS[1])))
     model.cache.bias_keys(3, None)
-    model.cache.copy_row(3, 1, 27)
-    outcomes.append(model.decode([1, 3], [90, 91], [27, 27]))
+    model.cache.copy_row(3, 1, 28)
+    outcomes.append(read(model, (1, 28, [90]), (3, 30, [91])))
     return outcomes
 
 
@@ -88,8 +98,7 @@ def test_fused_path_gives_the_scores_and_states_of_the_general_path(name: str) -
     expected, found = life_of_rows(general), life_of_rows(fused)
 
     for one, other in zip(expected, found, strict=True):
-        torch.testing.assert_close(other.logits, one.logits, rtol=1e-4, atol=2e-4)
-        torch.testing.assert_close(other.hidden, one.hidden, rtol=1e-4, atol=2e-4)
+        torch.testing.assert_close(other, one, rtol=1e-4, atol=2e-4)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
@@ -104,7 +113,7 @@ def test_fused_path_in_16_bits_is_as_near_to_float32_as_the_general_path(
     def error(path: Callable[[Any, int, int], TextModel]) -> float:
         outcomes = life_of_rows(path(copy.deepcopy(model), SLOTS, MAX_LENGTH))
         pairs = zip(outcomes, exact, strict=True)
-        return max(float((a.logits - b.logits).abs().max()) for a, b in pairs)
+        return max(float((a - b).abs().max()) for (a, _), (b, _) in pairs)
 
     assert error(FusedLlama) < 1.5 * error(GeneralModel)
 
@@ -112,14 +121,28 @@ def test_fused_path_in_16_bits_is_as_near_to_float32_as_the_general_path(
 @torch.inference_mode()
 def test_bias_on_keys_reaches_only_its_own_row() -> None:
     model = FusedLlama(llama(num_key_value_heads=2), SLOTS, MAX_LENGTH)
-    model.prefill([0, 1, 2], TEXTS, [0, 0, 0])
-    plain = model.decode([0, 1, 2], [50, 51, 52], [7, 2, 20])
+    read(model, *((slot, 0, text) for slot, text in enumerate(TEXTS)))
+    newest = [(slot, len(text), [50]) for slot, text in enumerate(TEXTS)]
+    plain, _ = read(model, *newest)
 
     model.cache.bias_keys(1, torch.tensor([-5.0, 2.0]))
-    biased = model.decode([0, 1, 2], [50, 51, 52], [7, 2, 20])
+    biased, _ = read(model, *newest)
 
-    assert torch.equal(biased.logits[[0, 2]], plain.logits[[0, 2]])
-    assert not torch.allclose(biased.logits[1], plain.logits[1], atol=1e-3)
+    assert torch.equal(biased[[0, 2]], plain[[0, 2]])
+    assert not torch.allclose(biased[1], plain[1], atol=1e-3)
+
+
+def test_scores_are_made_only_for_runs_that_need_them() -> None:
+    model = FusedLlama(llama(), SLOTS, MAX_LENGTH)
+    texts = [Run(0, 0, [1, 2]), Run(2, 0, [3], needs_scores=False), Run(1, 0, [4])]
+
+    some = model.read(texts)
+    none = model.read([Run(0, 2, [5, 6], needs_scores=False)])
+
+    assert sorted(place for place in some.places if place is not None) == [0, 1]
+    assert some.places[1] is None
+    assert len(some.logits) == 2
+    assert none.places == [None]
 
 
 def test_weights_are_taken_out_of_the_loaded_model() -> None:
@@ -154,13 +177,18 @@ def test_general_path_can_be_asked_for() -> None:
     ("slots", "starts", "expected"),
     [
         ([0, 1, 2, 3], [9, 40, 9, 70], [(0, 4)]),
-        ([0, 2, 3, 9], [9, 9, 9, 9], [(0, 1), (1, 3), (3, 4)]),
+        # Rows between that have no token are read in vain, where that is little.
+        ([0, 2, 3, 9], [9, 9, 9, 9], [(0, 4)]),
+        ([0, 2, 30], [99, 99, 99], [(0, 2), (2, 3)]),
         ([0, 1, 2], [0, 2 * KEYS_PER_CALL, 0], [(0, 1), (1, 2), (2, 3)]),
         ([4, 5, 6], [7000, 7100, 7000], [(0, 3)]),
         ([3], [5], [(0, 1)]),
+        ([], [], []),
     ],
 )
-def test_neighbours_of_like_length_are_attended_to_in_one_call(
+def test_near_rows_of_like_length_are_attended_to_in_one_call(
     slots: list[int], starts: list[int], expected: list[tuple[int, int]]
 ) -> None:
-    assert group_neighbours(slots, starts) == expected
+    runs = [Run(slot, start, [1]) for slot, start in zip(slots, starts, strict=True)]
+
+    assert group_nearby(runs) == expected

@@ -1,0 +1,99 @@
+"""What has to be read before tokens can be chosen: prompts, and the newest tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as SequenceOf
+from typing import Protocol
+
+from torch import Tensor
+
+from workers.engine.generation import Generation
+from workers.engine.sequence import Scores, Sequence
+from workers.engine.text_model import Run, TextModel
+
+
+class Reading(Protocol):
+    """A part of what a step reads, of one generation."""
+
+    generation: Generation
+
+    def runs(self) -> list[Run]:
+        """What to read."""
+        ...
+
+    def take(self, scores: SequenceOf[Scores | None], hidden: SequenceOf[Tensor]) -> None:
+        """Hear what reading each run gave: scores behind it if it needs them, and states."""
+        ...
+
+
+class NewestTokens:
+    """The tokens that a generation's sequences got last."""
+
+    def __init__(self, generation: Generation) -> None:
+        self.generation = generation
+        self._sequences = [each for each in generation.growing if each.scores is None]
+
+    def runs(self) -> list[Run]:
+        """One token for each sequence."""
+        return [
+            Run(each.held_slot, each.n_cached, each.row.generated[-1:]) for each in self._sequences
+        ]
+
+    def take(self, scores: SequenceOf[Scores | None], hidden: SequenceOf[Tensor]) -> None:
+        """Each sequence knows the scores of its next token."""
+        for sequence, each in zip(self._sequences, scores, strict=True):
+            sequence.scores = each
+            sequence.n_held += 1
+
+
+class PromptReading:
+    """A text to read in chunks, and the sequences that begin with it.
+
+    Args:
+        generation: whose it is.
+        sequences: the first one's row is read into; the others get copies.
+        tokens: the text.
+    """
+
+    def __init__(
+        self, generation: Generation, sequences: list[Sequence], tokens: list[int]
+    ) -> None:
+        self.generation = generation
+        self.sequences = sequences
+        self.tokens = tokens
+        self.n_read = 0
+        self.chunk = 0
+
+    @property
+    def n_left(self) -> int:
+        """Tokens that are still to be read."""
+        return len(self.tokens) - self.n_read
+
+    def runs(self) -> list[Run]:
+        """The next `chunk` tokens."""
+        stop = self.n_read + self.chunk
+        is_last = stop == len(self.tokens)
+        slot = self.sequences[0].held_slot
+        return [Run(slot, self.n_read, self.tokens[self.n_read : stop], needs_scores=is_last)]
+
+    def take(self, scores: SequenceOf[Scores | None], hidden: SequenceOf[Tensor]) -> None:
+        """The text is read that far; behind its end, all sequences know what may come."""
+        self.n_read += self.chunk
+        self.sequences[0].n_held = self.n_read
+        if self.generation.is_contrastive:
+            self.sequences[0].context.append(hidden[0])
+        if self.n_left == 0:
+            for sequence in self.sequences:
+                sequence.scores = scores[0]
+
+
+def read(model: TextModel, readings: SequenceOf[Reading]) -> None:
+    """Read them all in one step of the model."""
+    runs = [reading.runs() for reading in readings]
+    outcome = model.read([run for each in runs for run in each])
+    scores = [None if place is None else Scores(outcome.logits, place) for place in outcome.places]
+    first = 0
+    for reading, its_runs in zip(readings, runs, strict=True):
+        last = first + len(its_runs)
+        reading.take(scores[first:last], outcome.hidden[first:last])
+        first = last
