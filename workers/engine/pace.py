@@ -5,17 +5,21 @@ from __future__ import annotations
 SMALLEST_BUDGET = 16
 """Prompt tokens that a step reads at least."""
 
-LONGEST_READING_STEPS = 1.5
-"""Most time that prompts may add to a step, in ordinary steps."""
+READING_STEPS = 1.5
+"""Time that prompts may add to a step, in ordinary steps."""
+
+UNKNOWN_READING_STEPS = 1.9
+"""The same where the time is a guess, which is never too low."""
 
 _SMOOTHING = 0.3
+_FADING = 0.98
 
 
 class Pace:
     """Learns from the steps what prompts cost.
 
     Budgets are powers of two times the smallest. The time of one that was never used is guessed
-    from the next smaller: twice as long, which is too long where a step is bound by its weights.
+    from the next smaller as twice as long, which is too long where a step is bound by its weights.
 
     Args:
         largest_budget: prompt tokens of a step when nothing else runs, or when they cost little.
@@ -34,9 +38,8 @@ class Pace:
         """
         if not n_running or self._step_s is None:
             return self._largest
-        limit_s = LONGEST_READING_STEPS * self._step_s
         budget = SMALLEST_BUDGET
-        while budget < self._largest and self._expected_s(2 * budget) <= limit_s:
+        while budget < self._largest and self._is_bearable(2 * budget, self._step_s):
             budget *= 2
         return min(budget, self._largest)
 
@@ -56,14 +59,19 @@ class Pace:
             budget = SMALLEST_BUDGET
             while budget < n_prompt_tokens:
                 budget *= 2
+            for larger in self._reading_s:
+                if larger > budget:
+                    # Or one slow moment would rule a budget out for ever.
+                    self._reading_s[larger] *= _FADING
             extra_s = max(0.0, seconds - self._step_s) * budget / n_prompt_tokens
             self._reading_s[budget] = _smoothed(self._reading_s.get(budget), extra_s)
 
-    def _expected_s(self, budget: int) -> float:
-        known = self._reading_s.get(budget)
-        if known is not None:
-            return known
-        return 2 * self._expected_s(budget // 2) if budget > SMALLEST_BUDGET else 0.0
+    def _is_bearable(self, budget: int, step_s: float) -> bool:
+        known_s = self._reading_s.get(budget)
+        if known_s is not None:
+            return known_s <= READING_STEPS * step_s
+        half_s = self._reading_s.get(budget // 2)
+        return half_s is not None and 2 * half_s <= UNKNOWN_READING_STEPS * step_s
 
 
 def _smoothed(before: float | None, now: float) -> float:

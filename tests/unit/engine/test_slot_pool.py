@@ -1,0 +1,161 @@
+"""Rows keep their texts while nobody needs the room, and are shared by what begins alike."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from transformers.cache_utils import Cache
+
+from neodim_sampling.parameters import WarperParams
+from neodim_sampling.row import RowSettings, SamplingRow, TokenConstraints
+from workers.engine.sequence import Sequence
+from workers.engine.slot_cache import SlotCache
+from workers.engine.slot_pool import SHORTEST_COPY, SlotPool, shared_length
+
+CHAT = list(range(100, 160))
+
+
+@pytest.fixture
+def cache() -> Cache:
+    cache = SlotCache(1, 4, 200, torch.float32, torch.device("cpu"))
+    cache.rows[0].allocate(1, 1, torch.float32, torch.device("cpu"))
+    return cache
+
+
+@pytest.fixture
+def pool(cache: SlotCache) -> SlotPool:
+    return SlotPool(cache, 4)
+
+
+def sequence(text: list[int]) -> Sequence:
+    settings = RowSettings(warpers=WarperParams(), constraints=TokenConstraints(), n_vocab=1000)
+    row = SamplingRow(settings=settings, input_ids=text, n_preamble=0, seed=1)
+    return Sequence(row, None, None)  # type: ignore[arg-type]
+
+
+def begin(pool: SlotPool, cache: SlotCache, text: list[int]) -> tuple[Sequence, int]:
+    """Give a row, and read the text into it as the model would: each token as itself."""
+    it = sequence(text)
+    n_known = pool.give(it, text)
+    held = cache.rows[0].rows[it.held_slot, 0, :n_known, 0].tolist()
+    assert held == text[:n_known]
+    cache.rows[0].rows[it.held_slot, :, : len(text), 0] = torch.tensor(text).float()
+    it.n_held = len(text)
+    return it, n_known
+
+
+def test_chat_goes_on_in_its_own_row(pool: SlotPool, cache: SlotCache) -> None:
+    first, _ = begin(pool, cache, CHAT)
+    slot = first.held_slot
+    pool.take_back(first)
+
+    second, n_known = begin(pool, cache, [*CHAT, 1, 2, 3])
+
+    assert (second.held_slot, n_known) == (slot, len(CHAT))
+
+
+def test_same_prompt_again_leaves_one_token_to_read(pool: SlotPool, cache: SlotCache) -> None:
+    first, _ = begin(pool, cache, CHAT)
+    pool.take_back(first)
+
+    assert begin(pool, cache, CHAT)[1] == len(CHAT) - 1
+
+
+def test_shared_preamble_is_copied_from_a_row_that_runs(pool: SlotPool, cache: SlotCache) -> None:
+    first, _ = begin(pool, cache, CHAT)
+
+    second, n_known = begin(pool, cache, [*CHAT[:40], 1, 2, 3])
+
+    assert n_known == 40
+    assert second.held_slot != first.held_slot
+
+
+def test_other_question_behind_a_preamble_leaves_the_first_its_text(
+    pool: SlotPool, cache: SlotCache
+) -> None:
+    first, _ = begin(pool, cache, CHAT)
+    pool.take_back(first)
+
+    other, n_known = begin(pool, cache, [*CHAT[:30], 1, 2])
+    back, n_known_back = begin(pool, cache, [*CHAT, 9])
+
+    assert (n_known, n_known_back) == (30, len(CHAT))
+    assert other.held_slot != back.held_slot
+
+
+def test_row_that_was_free_for_longest_is_given_up_first(pool: SlotPool, cache: SlotCache) -> None:
+    texts = [[n * 100 + i for i in range(30)] for n in range(1, 6)]
+    for text in texts[:4]:
+        pool.take_back(begin(pool, cache, text)[0])
+
+    pool.take_back(begin(pool, cache, texts[4])[0])
+
+    assert [begin(pool, cache, [*text, 1])[1] for text in texts[1:4]] == [30, 30, 30]
+    assert begin(pool, cache, [*texts[0], 1])[1] == 0
+
+
+def test_empty_rows_are_taken_before_rows_that_hold_texts(pool: SlotPool, cache: SlotCache) -> None:
+    pool.take_back(begin(pool, cache, CHAT)[0])
+    broken, _ = begin(pool, cache, [5] * 20)
+    pool.take_back(broken, is_sound=False)
+
+    for n in range(3):
+        begin(pool, cache, [n + 1] * 20)
+
+    assert begin(pool, cache, [*CHAT, 1])[1] == len(CHAT)
+
+
+def test_few_tokens_are_read_rather_than_copied(pool: SlotPool, cache: SlotCache) -> None:
+    begin(pool, cache, CHAT)
+
+    assert begin(pool, cache, [*CHAT[: SHORTEST_COPY - 1], 1])[1] == 0
+    assert begin(pool, cache, [*CHAT[:SHORTEST_COPY], 1])[1] == SHORTEST_COPY
+
+
+def test_unsound_row_is_wiped_and_never_shared(pool: SlotPool, cache: SlotCache) -> None:
+    first, _ = begin(pool, cache, CHAT)
+    slot = first.held_slot
+    cache.rows[0].rows[slot] = torch.nan
+
+    pool.take_back(first, is_sound=False)
+
+    assert begin(pool, cache, CHAT)[1] == 0
+    assert not cache.rows[0].rows[slot].isnan().any()
+
+
+def test_row_with_biased_keys_is_never_shared(pool: SlotPool, cache: SlotCache) -> None:
+    biased = sequence(CHAT)
+    biased.key_bias = torch.ones(3)
+    pool.give(biased, [])
+    biased.n_held = len(CHAT)
+
+    begin(pool, cache, [5] * 20)
+    assert cache.next_token_mask([biased.held_slot], [60]) is not None
+    assert begin(pool, cache, CHAT)[1] == 0
+    slot = biased.held_slot
+    pool.take_back(biased)
+
+    assert cache.next_token_mask([slot], [60]) is None
+    assert begin(pool, cache, CHAT)[1] == len(CHAT) - 1  # the one that was not biased
+
+
+@given(st.lists(st.integers(0, 2)), st.lists(st.integers(0, 2)))
+def test_shared_length_counts_the_tokens_alike(one: list[int], other: list[int]) -> None:
+    expected = 0
+    for a, b in zip(one, other, strict=False):
+        if a != b:
+            break
+        expected += 1
+
+    assert shared_length(one, other) == expected
+
+
+def test_cleared_row_holds_zeros(cache: SlotCache) -> None:
+    cache.rows[0].rows += torch.inf
+
+    cache.clear_row(2)
+
+    assert cache.rows[0].rows[2].eq(0).all()
+    assert cache.rows[0].rows[1].isinf().all()
