@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import silu
 
+from workers.engine.decode_graphs import DecodeGraphs, record_cuda_graph
 from workers.engine.fused_attention import AttentionPass, CandidatesAttention, RunsAttention
 from workers.engine.linear import Linear
 from workers.engine.lookup_table import LookupTable
@@ -74,6 +75,9 @@ class FusedLlama(TextModel):
             self._head = Linear(head.weight, head.bias)
             _empty(head)
             _empty(body.embed_tokens)
+        self._graphs: DecodeGraphs | None = None
+        if self.device.type == "cuda":
+            self._graphs = DecodeGraphs(self._forward, self.cache, record_cuda_graph)
 
     @torch.inference_mode()
     def read(self, runs: Sequence[Run]) -> Outcome:
@@ -81,9 +85,12 @@ class FusedLlama(TextModel):
         order = sorted(range(len(runs)), key=lambda i: (len(runs[i].tokens) > 1, runs[i].slot))
         n_single = sum(len(run.tokens) == 1 for run in runs)
         ordered = [runs[i] for i in order]
-        tokens = [token for run in ordered for token in run.tokens]
-        attention = RunsAttention(self.cache, ordered[:n_single], ordered[n_single:])
-        hidden = self._forward(torch.tensor(tokens, device=self.device), attention)
+        if self._graphs is not None and self._graphs.can_read(ordered):
+            hidden = self._graphs.read(ordered)
+        else:
+            tokens = [token for run in ordered for token in run.tokens]
+            attention = RunsAttention(self.cache, ordered[:n_single], ordered[n_single:])
+            hidden = self._forward(torch.tensor(tokens, device=self.device), attention)
         lengths = [len(run.tokens) for run in ordered]
         parts = dict(zip(order, hidden.split(lengths), strict=True))
         return self._outcome(runs, [parts[i] for i in range(len(runs))])

@@ -7,6 +7,7 @@ layers then write new keys and values there and give back what to attend to.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol
 
 import torch
@@ -97,7 +98,10 @@ class SlotCache(Cache):
     def __init__(
         self, n_layers: int, slots: int, max_length: int, dtype: torch.dtype, device: torch.device
     ) -> None:
-        self.rows = [SlotLayer(slots, max_length) for _ in range(n_layers)]
+        self.rows = [SlotLayer(slots + 1, max_length) for _ in range(n_layers)]
+        self.padding_slot = slots
+        """A row more, for tokens that only fill up a batch."""
+        self.max_length = max_length
         self.dtype = dtype
         self.device = device
         self._key_biases: dict[int, Tensor] = {}
@@ -135,6 +139,10 @@ class SlotCache(Cache):
         else:
             self._key_biases[slot] = bias.to(self.device, self.dtype)
 
+    def has_bias(self, slots: Iterable[int]) -> bool:
+        """Whether any of these rows has biased keys."""
+        return not self._key_biases.keys().isdisjoint(slots)
+
     def places(self, slots: Tensor, positions: Tensor) -> Tensor:
         """[N 2 H], where the keys and values of N tokens go in a layer's `flat`."""
         first = self.rows[0]
@@ -144,15 +152,14 @@ class SlotCache(Cache):
 
     def next_token_mask(self, slots: list[int], starts: list[int]) -> Tensor | None:
         """[B, 1, 1, longest start + 1] to add to the scores of one token a row; None = nothing."""
-        is_biased = any(slot in self._key_biases for slot in slots)
-        if not is_biased and min(starts) == max(starts):
+        if not self.has_bias(slots) and min(starts) == max(starts):
             return None
         positions = torch.tensor(starts, device=self.device)[:, None]
         return self.mask(slots, positions, max(starts) + 1)
 
     def run_mask(self, slot: int, start: int, length: int) -> Tensor | None:
         """[length, start + length] to add to the scores of a run; None = causal from 0 on."""
-        if start == 0 and slot not in self._key_biases:
+        if start == 0 and not self.has_bias([slot]):
             return None
         positions = torch.arange(start, start + length, device=self.device)[None]
         return self.mask([slot], positions, start + length)[0, 0]
