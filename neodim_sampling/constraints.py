@@ -26,22 +26,27 @@ def constrain(scores: Tensor, rows: Sequence[SamplingRow]) -> Tensor:
         score left.
     """
     banned = [_banned_ids(row) for row in rows]
-    n_banned = torch.tensor([len(ids) for ids in banned])
+    held = [i for i, row in enumerate(rows) if row.allowed is not None]
     smallest = min(row.settings.n_vocab for row in rows)
-    has_whitelist = any(row.allowed is not None for row in rows)
-    if not has_whitelist and not n_banned.any() and smallest >= scores.shape[-1]:
+    if not held and not any(map(len, banned)) and smallest >= scores.shape[-1]:
         return scores
     out = scores.clone()
     if smallest < scores.shape[-1]:
         _ban_padding(out, rows, smallest)
-    for i, row in enumerate(rows):
-        if row.allowed is not None:
-            allowed = row.allowed.to(scores.device)
-            out[i] = torch.full_like(out[i], -torch.inf).scatter(0, allowed, out[i][allowed])
-    owners = torch.arange(len(rows)).repeat_interleave(n_banned)
-    where = torch.stack([owners, torch.cat(banned)]).to(scores.device)
-    out[where[0], where[1]] = -torch.inf
+    if held:
+        allowed = _places([row.allowed for row in rows if row.allowed is not None], held, out)
+        spared = out[allowed]
+        out.index_fill_(0, torch.tensor(held, device=out.device), -torch.inf)
+        out[allowed] = spared
+    out[_places(banned, range(len(rows)), out)] = -torch.inf
     return out
+
+
+def _places(ids: Sequence[Tensor], rows: Sequence[int], scores: Tensor) -> tuple[Tensor, Tensor]:
+    """Index, on the device of the scores, of some ids of each of some rows."""
+    n_ids = torch.tensor([len(some) for some in ids])
+    owners = torch.tensor(rows).repeat_interleave(n_ids)
+    return owners.to(scores.device), torch.cat(tuple(ids)).to(scores.device)
 
 
 def _banned_ids(row: SamplingRow) -> Tensor:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-_LOW_16 = 0xFFFF
 _LOW_32 = 0xFFFFFFFF
 _MULTIPLIERS = (0xD2511F53, 0xCD9E8D57)
 _KEY_STEPS = (0x9E3779B9, 0xBB67AE85)
@@ -14,27 +13,40 @@ _WEYL_STEP = 0x9E3779B97F4A7C15
 _MIXERS = ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB))
 _LAST_SHIFT = 31
 _BELOW_ONE = 1 - 2.0**-24
+Words = tuple[int, int, int, int]
 
 
-def exponentials(seeds: Tensor, sequences: Tensor, steps: Tensor, n: int) -> Tensor:
-    """N numbers for each (seed, sequence, step), independent, exponentially distributed (rate 1).
+def stream_key(seed: int, sequence: int, step: int) -> int:
+    """What `exponentials` starts from at one place: the first 64 bits of Philox4x32-10.
 
-    SplitMix64 started from the first 64 bits of Philox4x32-10, with the seed as key and (step,
-    sequence) as counter; 53 bits of each word make the number, small ones with full precision.
+    On the host because it is scalar work: as tensors its hundred operations take longer.
 
     Args:
-        seeds: [B] int64, 0 ... 2^63 - 1.
-        sequences: [B] int64, >= 0.
-        steps: [B] int64, >= 0.
+        seed: 0 ... 2^63 - 1, the generator's key.
+        sequence: >= 0, half of its counter.
+        step: >= 0, the other half.
+
+    Returns:
+        64 bits as int64 has them.
+    """
+    counter = (step & _LOW_32, step >> 32, sequence & _LOW_32, sequence >> 32)
+    high, low, *_ = philox(counter, (seed & _LOW_32, seed >> 32))
+    return _signed(high << 32 | low)
+
+
+def exponentials(keys: Tensor, n: int) -> Tensor:
+    """N numbers for each key, independent, exponentially distributed (rate 1).
+
+    53 bits of each word of SplitMix64 make a number, small ones with full precision.
+
+    Args:
+        keys: [B] int64, one `stream_key` each.
         n: >= 1, numbers of each.
 
     Returns:
-        [B, n] float32, above 0 and at most 16.7, on the device of the arguments.
+        [B, n] float32, above 0 and at most 16.7, on the device of the keys.
     """
-    counter = [steps & _LOW_32, steps >> 32, sequences & _LOW_32, sequences >> 32]
-    words = philox(counter, [seeds & _LOW_32, seeds >> 32])
-    bits = splitmix((words[0] << 32) | words[1], n)
-    uniform = _shift(bits, 11).mul_(2).add_(1).to(torch.float32).mul_(2.0**-54)
+    uniform = _shift(splitmix(keys, n), 11).mul_(2).add_(1).to(torch.float32).mul_(2.0**-54)
     return uniform.clamp_(max=_BELOW_ONE).neg_().log1p_().neg_()
 
 
@@ -65,29 +77,22 @@ def _signed(word: int) -> int:
     return word - 2**64 if word >= 2**63 else word
 
 
-def philox(counter: list[Tensor], key: list[Tensor]) -> list[Tensor]:
+def philox(counter: Words, key: tuple[int, int]) -> Words:
     """Philox4x32-10 (Salmon, Moraes, Dror and Shaw 2011, doi 10.1145/2063384.2063405).
 
     Args:
-        counter: four tensors of one shape, int64, each a 32-bit word.
-        key: two of the same kind.
+        counter: 32 bits each.
+        key: 32 bits each.
 
     Returns:
-        Four of the same kind: 128 random bits.
+        128 random bits, 32 each.
     """
     a, b, c, d = counter
     first_key, second_key = key
     for _ in range(_N_ROUNDS):
-        high_a, low_a = _multiply(a, _MULTIPLIERS[0])
-        high_c, low_c = _multiply(c, _MULTIPLIERS[1])
-        a, b, c, d = high_c ^ b ^ first_key, low_c, high_a ^ d ^ second_key, low_a
+        from_a, from_c = a * _MULTIPLIERS[0], c * _MULTIPLIERS[1]
+        a, b = from_c >> 32 ^ b ^ first_key, from_c & _LOW_32
+        c, d = from_a >> 32 ^ d ^ second_key, from_a & _LOW_32
         first_key = (first_key + _KEY_STEPS[0]) & _LOW_32
         second_key = (second_key + _KEY_STEPS[1]) & _LOW_32
-    return [a, b, c, d]
-
-
-def _multiply(words: Tensor, factor: int) -> tuple[Tensor, Tensor]:
-    """Upper and lower 32 bits of a 64-bit product, in halves because int64 has but 63."""
-    low = words * (factor & _LOW_16)
-    high = words * (factor >> 16) + (low >> 16)
-    return high >> 16, ((high & _LOW_16) << 16) | (low & _LOW_16)
+    return a, b, c, d

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -9,6 +10,10 @@ from torch import Tensor
 
 from neodim_sampling.parameters import IncludeGenerated
 from neodim_sampling.row import PenaltyText, SamplingRow
+
+# Text; the row's place in the batch, first place under penalty and the one after the last; length,
+# slope and penalty of the curve.
+_Window = tuple[PenaltyText, tuple[int, int, int], tuple[float, float, float]]
 
 
 def penalty_range(row: SamplingRow, n_generated: int) -> int:
@@ -38,11 +43,11 @@ def penalised_tokens(row: SamplingRow, n_generated: int) -> list[int]:
     """
     if row.penalty_text is None:
         return []
-    start, end = _window(row, row.penalty_text, n_generated)
+    start, end, _ = _window(row, row.penalty_text, n_generated)
     return [int(token) for token in row.penalty_text.ids[start:end].tolist()]
 
 
-def repetition_penalty(scores: Tensor, rows: Sequence[SamplingRow]) -> Tensor:
+def repetition_penalty_(scores: Tensor, rows: Sequence[SamplingRow]) -> None:
     """Make tokens that occurred before less likely (or more, with a penalty below 1).
 
     The positive score of a token in the row's window is divided by a factor, another multiplied
@@ -51,52 +56,68 @@ def repetition_penalty(scores: Tensor, rows: Sequence[SamplingRow]) -> Tensor:
     newest occurrence counts. A finite score stays finite.
 
     Args:
-        scores: [B, V] float32, left alone.
+        scores: [B, V] float32, changed in place.
         rows: B rows, some of which may have no penalty.
-
-    Returns:
-        [B, V] float32; `scores` itself when no row has anything under penalty.
     """
-    parts = [(i, *_factors(row)) for i, row in enumerate(rows)]
-    ids = torch.cat([part[1] for part in parts])
-    if not len(ids):
-        return scores
-    owners = torch.cat([torch.full_like(part[1], part[0]) for part in parts]).to(scores.device)
-    ids = ids.to(scores.device)
-    factors = torch.cat([part[2] for part in parts]).to(scores.device)
+    parts = _factors(rows)
+    if parts is None:
+        return
+    owners, ids, factors = (part.to(scores.device) for part in parts)
     old = scores[owners, ids]
     new = torch.where(old > 0, old / factors, old * factors)
     limit = torch.finfo(scores.dtype).max
     new = torch.where(old.isfinite(), new.clamp(-limit, limit), old).to(scores.dtype)
-    return scores.index_put((owners, ids), new)
+    scores[owners, ids] = new
 
 
-def _window(row: SamplingRow, text: PenaltyText, n_generated: int) -> tuple[int, int]:
-    """First place under penalty and the one after the last."""
-    penalty = row.settings.penalty
+def _window(row: SamplingRow, text: PenaltyText, n_generated: int) -> tuple[int, int, int]:
+    """First place under penalty, the one after the last, and the length of the curve."""
+    penalty, length = row.settings.penalty, penalty_range(row, n_generated)
     is_fixed = penalty is not None and penalty.include_generated is IncludeGenerated.IGNORE
     end = text.n_base if is_fixed else text.n_base + n_generated
-    return max(0, end - penalty_range(row, n_generated)), end
+    return max(0, end - length), end, length
 
 
-def _factors(row: SamplingRow) -> tuple[Tensor, Tensor]:
-    """Distinct ids under penalty now, int64, and the factor of each, float64; on the CPU."""
+def _factors(rows: Sequence[SamplingRow]) -> tuple[Tensor, Tensor, Tensor] | None:
+    """Rows and ids of the tokens under penalty now, int64, each once, and their factors, float64.
+
+    On the CPU; None when there are none. All windows are laid end to end and handled together.
+    """
+    windows = [window for i, row in enumerate(rows) if (window := _window_of(row, i))]
+    if not windows:
+        return None
+    ids = torch.cat([text.ids[start:end] for text, (_, start, end), _ in windows])
+    next_same = torch.cat([text.next_same[start:end] for text, (_, start, end), _ in windows])
+    owners, starts, ends = torch.tensor([place for _, place, _ in windows]).unbind(-1)
+    sizes = ends - starts
+    owner = torch.arange(len(windows)).repeat_interleave(sizes)
+    newest = (next_same >= ends[owner]).nonzero().flatten()
+    owner = owner[newest]
+    curves = torch.tensor([curve for *_, curve in windows], dtype=torch.float64)
+    ages = sizes.cumsum(0)[owner] - 1 - newest
+    return owners[owner], ids[newest], _curve(ages, *curves[owner].unbind(-1))
+
+
+def _window_of(row: SamplingRow, place: int) -> _Window | None:
     penalty, text = row.settings.penalty, row.penalty_text
     if penalty is None or text is None or penalty.penalty == 1:
-        return torch.empty(0, dtype=torch.int64), torch.empty(0, dtype=torch.float64)
-    start, end = _window(row, text, row.step)
-    places = start + (text.next_same[start:end] >= end).nonzero().flatten()
-    length = penalty_range(row, row.step)
-    if penalty.slope is None or length <= 1:
-        factors = torch.full(places.shape, penalty.penalty, dtype=torch.float64)
-    else:
-        factors = _curve(end - 1 - places, length, penalty.slope, penalty.penalty)
-    return text.ids[places], factors
+        return None
+    start, end, length = _window(row, text, row.step)
+    if start == end:
+        return None
+    slope = math.inf if penalty.slope is None else penalty.slope
+    return text, (place, start, end), (length, slope, penalty.penalty)
 
 
-def _curve(ages: Tensor, length: int, slope: float, penalty: float) -> Tensor:
-    """Factors, float64, on the curve from `penalty` (age 0) to 1 (age `length` - 1)."""
-    x = 1 - 2 * ages.double() / float(length - 1)
+def _curve(ages: Tensor, lengths: Tensor, slopes: Tensor, penalties: Tensor) -> Tensor:
+    """Factors, float64, on curves from the penalty (age 0) to 1 (age `length` - 1).
+
+    A length of 1 or a slope of infinity is a curve that is flat.
+    """
+    is_flat = (lengths <= 1) | slopes.isinf()
+    if is_flat.all():
+        return penalties
+    x = 1 - 2 * ages.double() / (lengths - 1)
     # The clamp keeps rounding from making the factor of a tiny penalty negative.
-    y = (slope * x / (1 + x.abs() * (slope - 1))).clamp(-1, 1)
-    return ((1 - y) + (1 + y) * penalty) / 2
+    y = (slopes * x / (1 + x.abs() * (slopes - 1))).clamp(-1, 1)
+    return penalties.where(is_flat, ((1 - y) + (1 + y) * penalties) / 2)

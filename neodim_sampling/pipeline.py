@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import groupby
 
 import torch
 from torch import Tensor
 
-from neodim_sampling import warpers
 from neodim_sampling.constraints import constrain
-from neodim_sampling.counter_random import exponentials
-from neodim_sampling.parameters import WarperParams, resolve_order
-from neodim_sampling.penalty import repetition_penalty
+from neodim_sampling.parameters import WARPERS, WarperParams, resolve_order
+from neodim_sampling.penalty import repetition_penalty_
+from neodim_sampling.race import race
 from neodim_sampling.row import SamplingRow
+from neodim_sampling.selection import keep_
+from neodim_sampling.warpers import FILTERS, temperature_
 
-_WARPERS: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = {
-    "temperature": warpers.temperature,
-    "top_k": warpers.top_k,
-    "top_p": warpers.top_p,
-    "typical": warpers.typical,
-    "tfs": warpers.tfs,
-    "top_a": warpers.top_a,
-}
+_PENALTY = "repetition_penalty"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,29 +42,29 @@ def shape_scores(logits: Tensor, rows: Sequence[SamplingRow]) -> Tensor:
         rows: B rows, each with its own settings.
 
     Returns:
-        [B, V] float32, -inf for impossible tokens; `logits` itself when nothing is to be done.
+        [B, V] float32, -inf for impossible tokens; `logits` itself when nothing is to be done. Of
+        a row with a top_k of 1 only the best score counts.
     """
-    scores = constrain(logits.float(), rows)
     groups: dict[tuple[str, ...], list[int]] = {}
     for i, row in enumerate(rows):
         groups.setdefault(_active_warpers(row), []).append(i)
+    scores = constrain(logits.float(), rows)
+    if scores is logits and any(groups):
+        scores = logits.clone()
     if len(groups) == 1:
-        return _warp(scores, rows, next(iter(groups)))
+        _warp_(scores, rows, next(iter(groups)))
+        return scores
     for names, members in groups.items():
         if names:
             places = torch.tensor(members, device=scores.device)
-            warped = _warp(scores[places], [rows[i] for i in members], names)
-            scores = scores.index_copy(0, places, warped)
+            some = scores.index_select(0, places)
+            _warp_(some, [rows[i] for i in members], names)
+            scores.index_copy_(0, places, some)
     return scores
 
 
 def choose(scores: Tensor, rows: Sequence[SamplingRow]) -> Choice:
-    """Draw each row's next token from the softmax of its scores.
-
-    A race: every token waits for an exponentially distributed time with its probability as rate,
-    and the first wins (the Gumbel-max trick in another form). So a score that differs in its last
-    bits, as another batch makes it, changes the token only where two were about to tie, and the
-    draw depends on nothing but the row's scores, seed, sequence and step.
+    """Draw each row's next token from the softmax of its scores; the best one with a top_k of 1.
 
     Args:
         scores: [B, V] float32 from `shape_scores`, left alone.
@@ -79,23 +74,15 @@ def choose(scores: Tensor, rows: Sequence[SamplingRow]) -> Choice:
         Tokens on the device of `scores`, never one of probability 0 unless the row is empty.
     """
     drawn = [i for i, row in enumerate(rows) if row.settings.warpers.top_k != 1]
-    tokens = scores.argmax(-1)
     if len(drawn) == len(rows):
-        tokens = _race(scores, rows)
-    elif drawn:
-        places = torch.tensor(drawn, device=scores.device)
-        tokens[places] = _race(scores[places], [rows[i] for i in drawn])
+        tokens = race(scores, rows)
+    else:
+        tokens = scores.argmax(-1)
+        if drawn:
+            places = torch.tensor(drawn, device=scores.device)
+            tokens[places] = race(scores.index_select(0, places), [rows[i] for i in drawn])
     is_empty = ~scores.amax(-1).isfinite()
     return Choice(tokens.masked_fill(is_empty, 0), is_empty)
-
-
-def _race(scores: Tensor, rows: Sequence[SamplingRow]) -> Tensor:
-    places = torch.tensor([(row.seed, row.sequence, row.step) for row in rows], dtype=torch.int64)
-    places = places.to(scores.device)
-    times = exponentials(places[:, 0], places[:, 1], places[:, 2], scores.shape[-1])
-    rates = (scores - scores.amax(-1, keepdim=True)).exp_()
-    # The best token's rate is 1 and its time bounded, so one with a rate of 0 never wins.
-    return rates.div_(times).argmax(-1)
 
 
 def _active_warpers(row: SamplingRow) -> tuple[str, ...]:
@@ -106,20 +93,30 @@ def _active_warpers(row: SamplingRow) -> tuple[str, ...]:
 @lru_cache(maxsize=1024)
 def _active(params: WarperParams, is_penalised: bool) -> tuple[str, ...]:
     """Names of the warpers that change anything, in their order."""
-    values = {name: getattr(params, name) for name in _WARPERS}
-    names = {name for name, value in values.items() if value is not None}
+    names = {name for name in WARPERS if getattr(params, name, None) is not None}
     if params.temperature == 1:
         names.remove("temperature")
     if is_penalised:
-        names.add("repetition_penalty")
-    return tuple(name for name in resolve_order(params.order) if name in names)
+        names.add(_PENALTY)
+    active = tuple(name for name in resolve_order(params.order) if name in names)
+    if params.top_k == 1 and _PENALTY not in active[active.index("top_k") :]:
+        # The best token is the one chosen, whatever else would be dropped beside it.
+        return active[: active.index("top_k")]
+    return active
 
 
-def _warp(scores: Tensor, rows: Sequence[SamplingRow], names: tuple[str, ...]) -> Tensor:
-    for name in names:
-        if name == "repetition_penalty":
-            scores = repetition_penalty(scores, rows)
-        else:
-            values = [getattr(row.settings.warpers, name) for row in rows]
-            scores = _WARPERS[name](scores, torch.tensor(values, dtype=torch.float64))
-    return scores
+def _warp_(scores: Tensor, rows: Sequence[SamplingRow], names: tuple[str, ...]) -> None:
+    for is_filter, same in groupby(names, key=FILTERS.__contains__):
+        if is_filter:
+            keep_(scores, [(name, _values(rows, name)) for name in same])
+            continue
+        for name in same:
+            if name == _PENALTY:
+                repetition_penalty_(scores, rows)
+            else:
+                temperature_(scores, _values(rows, name))
+
+
+def _values(rows: Sequence[SamplingRow], name: str) -> Tensor:
+    values = [getattr(row.settings.warpers, name) for row in rows]
+    return torch.tensor(values, dtype=torch.float64)

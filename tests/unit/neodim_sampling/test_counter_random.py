@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import pytest
 import torch
-from torch import Tensor
 
-from neodim_sampling.counter_random import exponentials, philox, splitmix
+from neodim_sampling.counter_random import exponentials, philox, splitmix, stream_key
 
 
-def words(text: str) -> list[Tensor]:
-    return [torch.tensor([int(word, 16)]) for word in text.split()]
+def words(text: str) -> tuple[int, ...]:
+    return tuple(int(word, 16) for word in text.split())
 
 
 # The known answers that Random123, the authors' own implementation, is tested with.
@@ -31,11 +30,12 @@ def words(text: str) -> list[Tensor]:
     ],
 )
 def test_philox_gives_the_known_answers(counter: str, key: str, expected: str):
-    known = [int(word) for word in words(expected)]
+    first, second, third, fourth = words(counter)
+    low, high = words(key)
 
-    found = [int(word) for word in philox(words(counter), words(key))]
+    found = philox((first, second, third, fourth), (low, high))
 
-    assert found == known
+    assert found == words(expected)
 
 
 def test_splitmix_gives_the_known_words():
@@ -53,31 +53,34 @@ def test_splitmix_gives_the_known_words():
     assert [word % 2**64 for word in found.tolist()] == known
 
 
+def test_key_is_the_first_words_of_its_generator():
+    key = stream_key(0x299F31D0_A4093822, 0x03707344_13198A2E, 0x85A308D3_243F6A88)
+
+    assert key % 2**64 == 0xD16CFE09_94FDCCEB
+
+
 def test_numbers_do_not_depend_on_their_neighbours():
-    seeds = torch.tensor([0, 1, 2**63 - 1, 12345, 12345])
-    sequences = torch.tensor([0, 3, 1, 0, 1])
-    steps = torch.tensor([7, 0, 2**40, 5, 5])
+    places = [(0, 0, 7), (1, 3, 0), (2**63 - 1, 1, 2**40), (12345, 0, 5), (12345, 1, 5)]
+    keys = torch.tensor([stream_key(*place) for place in places])
 
-    together = exponentials(seeds, sequences, steps, 3)
+    together = exponentials(keys, 3)
 
-    alone = [
-        exponentials(seeds[i : i + 1], sequences[i : i + 1], steps[i : i + 1], 3) for i in range(5)
-    ]
+    alone = [exponentials(keys[i : i + 1], 3) for i in range(5)]
     assert torch.equal(together, torch.cat(alone))
     assert len(set(together.flatten().tolist())) == 15
 
 
 def test_more_numbers_begin_with_the_same_ones():
-    place = torch.tensor([9]), torch.tensor([0]), torch.tensor([1])
+    key = torch.tensor([stream_key(9, 0, 1)])
 
-    assert torch.equal(exponentials(*place, 100)[:, :7], exponentials(*place, 7))
+    assert torch.equal(exponentials(key, 100)[:, :7], exponentials(key, 7))
 
 
 def test_numbers_are_distributed_exponentially():
     n = 40_000
-    place = torch.tensor([42]), torch.tensor([0]), torch.tensor([0])
+    key = torch.tensor([stream_key(42, 0, 0)])
 
-    numbers = exponentials(*place, n)[0]
+    numbers = exponentials(key, n)[0]
 
     counts = torch.histc(1 - (-numbers).exp(), bins=100, min=0, max=1)
     chi_square = float(((counts - n / 100) ** 2 / (n / 100)).sum())
@@ -88,11 +91,10 @@ def test_numbers_are_distributed_exponentially():
 
 @pytest.mark.parametrize("varied", ["seed", "sequence", "step"])
 def test_numbers_of_neighbouring_places_are_uncorrelated(varied: str):
-    zeros = torch.zeros(20_000, dtype=torch.int64)
-    counted = torch.arange(20_000)
-    parts = {name: counted if name == varied else zeros for name in ("seed", "sequence", "step")}
+    place = {"seed": 0, "sequence": 0, "step": 0}
+    keys = torch.tensor([stream_key(**place | {varied: count}) for count in range(20_000)])
 
-    numbers = exponentials(parts["seed"], parts["sequence"], parts["step"], 1)[:, 0] - 1
+    numbers = exponentials(keys, 1)[:, 0] - 1
 
     correlation = float((numbers[1:] * numbers[:-1]).mean())
     assert abs(correlation) < 0.03

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -163,6 +164,44 @@ def test_chosen_token_is_possible_unless_constraints_left_none(rows: list[Sampli
     chosen = shaped.gather(-1, choice.tokens[:, None])[:, 0]
     assert choice.is_empty.tolist() == (~has_token).tolist()
     assert chosen[has_token].isfinite().all()
+
+
+def test_batch_of_many_kinds_of_rows_equals_its_rows_one_by_one_in_a_large_vocabulary():
+    generator = torch.Generator().manual_seed(4)
+    scores = torch.randn(16, 30_001, generator=generator) * torch.logspace(-1, 0.8, 16)[:, None]
+    penalty = RepetitionPenaltyParams(penalty=1.25, range_tokens=16)
+    kinds = [
+        WarperParams(temperature=0.6, tfs=0.95),
+        WarperParams(temperature=0.6, top_p=0.9),
+        WarperParams(typical=0.2, order=("typical", "temperature")),
+        WarperParams(temperature=0.6),
+        WarperParams(top_k=1),
+        WarperParams(top_k=50, top_p=0.9, temperature=2.0, order=("top_k",)),
+        WarperParams(),
+    ]
+    rows = [
+        make_row(kinds[i % 7], penalty if i % 3 else None, input_ids=tuple(range(i)), seed=i)
+        for i in range(16)
+    ]
+    for i, row in enumerate(rows):
+        row.settings = replace(row.settings, n_vocab=30_001 - i % 2)
+
+    shaped = shape_scores(scores, rows)
+    tokens = choose(shaped, rows).tokens
+
+    for i, row in enumerate(rows):
+        alone = shape_scores(scores[i : i + 1], [row])
+        assert torch.equal(alone[0], shaped[i])
+        assert choose(alone, [row]).tokens[0] == tokens[i]
+
+
+def test_scores_that_are_not_laid_out_row_by_row_are_shaped_alike():
+    scores = random_scores(3, 5)
+    rows = [make_row(WarperParams(top_p=0.5, temperature=0.9), seed=i) for i in range(3)]
+
+    shaped = shape_scores(scores.T.contiguous().T, rows)
+
+    assert torch.equal(shaped, shape_scores(scores, rows))
 
 
 def test_half_precision_scores_are_shaped_in_float32():
