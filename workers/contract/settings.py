@@ -103,8 +103,9 @@ class Settings:
         low=8,
     )
     prefill_chunk: int = _option(
-        256,
-        "prompt tokens that are read between two generated tokens, padding included",
+        512,
+        "prompt tokens that are read in one step, at most; beside running texts fewer, "
+        "so that those wait little",
         group="engine",
         low=1,
     )
