@@ -29,9 +29,9 @@ from workers.contract.settings import Settings
 from workers.contract.tickets import make_celery, top_up
 from workers.engine.engine import Engine
 from workers.engine.generation import Generation
-from workers.engine.model_path import open_model
 from workers.engine.prepare import Preparer
 from workers.engine.results import make_result
+from workers.engine.text_model import TextModel
 from workers.models.loader import LoadedModel
 from workers.publisher import STUCK_S, Output, Publisher
 
@@ -81,13 +81,12 @@ class WorkerHost:
         self._beat()
         self._threads[0].start()
 
-    def serve(self, loaded: LoadedModel) -> None:
+    def serve(self, loaded: LoadedModel, model: TextModel) -> None:
         """Begin to take jobs."""
         settings = self._settings
-        model = open_model(loaded.model, settings.slots, loaded.max_length)
-        model.warm_up()
         log.warning(
-            "%d rows of %d tokens take %.1f GB when they are full",
+            "weights take %.2f GB; %d rows of %d tokens %.2f GB when they are full",
+            model.weights_bytes / 1e9,
             model.slots,
             model.max_length,
             model.cache.n_bytes / 1e9,

@@ -12,7 +12,8 @@ from celery import signals
 from workers.celery_app import app
 from workers.contract.tickets import RUN_NEXT_JOB
 from workers.host import WorkerHost
-from workers.models.loader import ModelUnusable, load_model
+from workers.models.loader import ModelUnusable
+from workers.models.serving import make_ready
 from workers.settings import worker_name, worker_settings
 
 log = logging.getLogger(__name__)
@@ -35,7 +36,7 @@ def _start(**_: Any) -> None:
     _host = WorkerHost(settings, worker_name())
     _host.announce()
     try:
-        _host.serve(load_model(settings))
+        _host.serve(*make_ready(settings))
     except ModelUnusable as error:
         log.error("%s", error)
         _host.leave()

@@ -77,6 +77,8 @@ class TextModel(ABC):
         self.slots = slots
         self.max_length = max_length
         self.device = torch.device(model.device)
+        weights = {each.data_ptr(): each for each in model.parameters()}
+        self.weights_bytes = sum(each.numel() * each.element_size() for each in weights.values())
         n_layers = model.config.num_hidden_layers
         self.cache = SlotCache(n_layers, slots, max_length, model.dtype, self.device)
 
