@@ -5,21 +5,21 @@ from __future__ import annotations
 SMALLEST_BUDGET = 16
 """Prompt tokens that a step reads at least."""
 
-READING_STEPS = 1.5
+READING_STEPS = 1.25
 """Time that prompts may add to a step, in ordinary steps."""
 
-UNKNOWN_READING_STEPS = 1.9
-"""The same where the time is a guess, which is never too low."""
+FORGOTTEN_AFTER = 50
+"""Steps with smaller budgets after which the time of a larger one is a guess again."""
 
 _SMOOTHING = 0.3
-_FADING = 0.98
 
 
 class Pace:
     """Learns from the steps what prompts cost.
 
-    Budgets are powers of two times the smallest. The time of one that was never used is guessed
-    from the next smaller as twice as long, which is too long where a step is bound by its weights.
+    Each budget is up to one and a half times the one before. The time of one that was not used
+    lately is guessed from the one before, in proportion, which is rather too much: a part of a
+    step's time is the same for any number of tokens.
 
     Args:
         largest_budget: prompt tokens of a step when nothing else runs, or when they cost little.
@@ -27,8 +27,10 @@ class Pace:
 
     def __init__(self, largest_budget: int) -> None:
         self._largest = max(1, largest_budget)
+        self._budgets = _budgets(self._largest)
         self._step_s: float | None = None
         self._reading_s: dict[int, float] = {}
+        self._ages: dict[int, int] = {}
 
     def prompt_budget(self, n_running: int) -> int:
         """Most prompt tokens of the next step.
@@ -38,10 +40,17 @@ class Pace:
         """
         if not n_running or self._step_s is None:
             return self._largest
-        budget = SMALLEST_BUDGET
-        while budget < self._largest and self._is_bearable(2 * budget, self._step_s):
-            budget *= 2
-        return min(budget, self._largest)
+        limit_s = READING_STEPS * self._step_s
+        chosen, *larger = self._budgets
+        expected_s = self._reading_s.get(chosen)
+        for budget in larger:
+            if expected_s is None:
+                break
+            expected_s = self._reading_s.get(budget, expected_s * budget / chosen)
+            if expected_s > limit_s:
+                break
+            chosen = budget
+        return chosen
 
     def observe(self, n_running: int, n_prompt_tokens: int, seconds: float) -> None:
         """Learn how long a step took.
@@ -56,22 +65,30 @@ class Pace:
         if not n_prompt_tokens:
             self._step_s = _smoothed(self._step_s, seconds)
         elif self._step_s is not None:
-            budget = SMALLEST_BUDGET
-            while budget < n_prompt_tokens:
-                budget *= 2
-            for larger in self._reading_s:
-                if larger > budget:
-                    # Or one slow moment would rule a budget out for ever.
-                    self._reading_s[larger] *= _FADING
+            budget = next(
+                (each for each in self._budgets if each >= n_prompt_tokens), self._largest
+            )
             extra_s = max(0.0, seconds - self._step_s) * budget / n_prompt_tokens
             self._reading_s[budget] = _smoothed(self._reading_s.get(budget), extra_s)
+            self._forget_larger(budget)
 
-    def _is_bearable(self, budget: int, step_s: float) -> bool:
-        known_s = self._reading_s.get(budget)
-        if known_s is not None:
-            return known_s <= READING_STEPS * step_s
-        half_s = self._reading_s.get(budget // 2)
-        return half_s is not None and 2 * half_s <= UNKNOWN_READING_STEPS * step_s
+    def _forget_larger(self, budget: int) -> None:
+        """Let times that were not seen for long go: one slow moment rules nothing out for ever."""
+        self._ages[budget] = 0
+        for larger in [each for each in self._reading_s if each > budget]:
+            self._ages[larger] += 1
+            if self._ages[larger] > FORGOTTEN_AFTER:
+                del self._reading_s[larger]
+
+
+def _budgets(largest: int) -> list[int]:
+    """16, 24, 32, 48, 64 and so on up to the largest."""
+    budgets: list[int] = []
+    power = SMALLEST_BUDGET
+    while power < largest:
+        budgets += [power, power * 3 // 2]
+        power *= 2
+    return [*(each for each in budgets if each < largest), largest]
 
 
 def _smoothed(before: float | None, now: float) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workers.engine.pace import READING_STEPS, SMALLEST_BUDGET, UNKNOWN_READING_STEPS, Pace
+from workers.engine.pace import READING_STEPS, SMALLEST_BUDGET, Pace
 
 
 def learned(pace: Pace, step_s: float, token_s: float, fixed_s: float) -> list[int]:
@@ -23,7 +23,7 @@ def test_everything_is_read_when_nobody_waits_for_a_step() -> None:
 
 @pytest.mark.parametrize(
     ("token_s", "fixed_s", "expected"),
-    [(0.001, 0.0, 128), (0.002, 0.05, 32), (0.01, 0.0, 16), (0.00001, 0.0, 512)],
+    [(0.001, 0.0, 96), (0.002, 0.05, 24), (0.01, 0.0, 16), (0.00001, 0.0, 512)],
 )
 def test_budget_becomes_the_largest_that_keeps_the_limit(
     token_s: float, fixed_s: float, expected: int
@@ -38,7 +38,7 @@ def test_budget_becomes_the_largest_that_keeps_the_limit(
 def test_budget_is_not_overshot_on_the_way() -> None:
     budgets = learned(Pace(4096), 0.1, 0.001, 0.0)
 
-    assert max(budgets) * 0.001 <= UNKNOWN_READING_STEPS * 0.1
+    assert max(budgets) * 0.001 <= READING_STEPS * 0.1
 
 
 def test_first_step_of_all_does_not_hinder() -> None:
