@@ -33,12 +33,14 @@ def wait_for_end(
     deadline = None if timeout_s is None else time.monotonic() + timeout_s
     while True:
         left_s = SLICE_S if deadline is None else deadline - time.monotonic()
-        record = store.wait(job_id, max(0.0, min(left_s, SLICE_S)))
-        if record.state.is_ended or left_s <= 0:
-            return record
+        ended = store.wait(job_id, max(0.0, min(left_s, SLICE_S)))
+        if ended is not None:
+            return ended
+        if left_s <= 0:
+            return store.get(job_id)
         if stopping.is_begun():
             if timeout_s is None:
                 raise ServiceStopping(job_id)
-            return record
+            return store.get(job_id)
         if not connection.is_open():
             raise ClientGone("the client closed its connection")

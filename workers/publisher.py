@@ -19,6 +19,9 @@ from workers.contract.text_job import TextDelta
 log = logging.getLogger(__name__)
 
 TICK_S = 0.05
+SILENCE_S = 0.25
+"""Longest time without a write for a running attempt: writes renew leases and tell of cancels."""
+
 RETRY_S = 0.5
 STUCK_S = 60.0
 """An engine that did not turn for so long counts as lost: its leases are let go."""
@@ -39,6 +42,7 @@ class Output:
         self._n_generated = 0
         self._batch = 0
         self._unacknowledged: Progress | None = None
+        self._due_at = 0.0
 
     def connect(self, cancel: Callable[[], None]) -> None:
         """Say how to ask the generation to end."""
@@ -88,10 +92,18 @@ class Output:
         with self._lock:
             return bool(self._texts)
 
+    @property
+    def is_due(self) -> bool:
+        """Whether it should be written now."""
+        with self._lock:
+            is_new = bool(self._texts) or self._unacknowledged is not None
+            return is_new or time.monotonic() >= self._due_at
+
     def acknowledge(self) -> None:
         """Hear that what `take` gave was written."""
         with self._lock:
             self._unacknowledged = None
+            self._due_at = time.monotonic() + SILENCE_S
 
     def _collect(self) -> Progress:
         deltas = tuple(
@@ -170,7 +182,7 @@ class Publisher:
                 continue
             with self._lock:
                 try:
-                    self._publish(list(self._outputs))
+                    self._publish([each for each in self._outputs if each.is_due])
                 except redis.RedisError as error:
                     log.warning("cannot publish, trying again: %s", error)
                     self._stopped.wait(RETRY_S)

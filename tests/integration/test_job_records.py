@@ -117,8 +117,15 @@ def test_waiter_wakes_when_the_job_ends_and_any_number_may_wait(
     unfinished = store.wait(job_id, 0.01)
     worker.succeed(claimed(worker), RESULT)
 
-    assert unfinished.state is JobState.QUEUED
-    assert [store.wait(job_id, 30).state for _ in range(3)] == [JobState.SUCCEEDED] * 3
+    assert unfinished is None
+    ended = [store.wait(job_id, 30) for _ in range(3)]
+    assert [each and each.state for each in ended] == [JobState.SUCCEEDED] * 3
+
+
+def test_new_job_is_returned_as_it_is_written(store: JobStore) -> None:
+    record = store.create("neodim", text_job(), "somebody")
+
+    assert store.get(record.id) == record
 
 
 def test_cancel_ends_a_waiting_job_at_once(client: Client, store: JobStore) -> None:

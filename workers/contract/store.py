@@ -59,11 +59,26 @@ class JobStore:
             "n_expected": job.n_expected_tokens,
             "job": pack(encode_job(job)),
         }
-        self._scripts.create(
+        created_ms = self._scripts.create(
             keys=[keys.job(job_id), keys.events(job_id), keys.waiting(job.model), keys.ORDER],
             args=[job_id, *(part for pair in fields.items() for part in pair)],
         )
-        return self.get(job_id)
+        return JobRecord(
+            id=job_id,
+            protocol=protocol,
+            model=job.model,
+            state=JobState.QUEUED,
+            owner=owner,
+            created_ms=int(created_ms),
+            started_ms=None,
+            finished_ms=None,
+            attempt=0,
+            worker=None,
+            n_generated=0,
+            n_expected=job.n_expected_tokens,
+            result=None,
+            error=None,
+        )
 
     def get(self, job_id: str) -> JobRecord:
         """The job as it stands.
@@ -101,21 +116,27 @@ class JobStore:
         )
         return bool(ended)
 
-    def wait(self, job_id: str, timeout_s: float) -> JobRecord:
+    def wait(self, job_id: str, timeout_s: float) -> JobRecord | None:
         """Wait until the job has ended, or for so long.
+
+        Returns:
+            The ended job; None = it has not ended yet.
 
         Raises:
             JobNotFound: there is none of that id.
         """
         deadline = time.monotonic() + timeout_s
-        while True:
-            record = self.get(job_id)
-            left_s = deadline - time.monotonic()
-            if record.state.is_ended or left_s <= 0:
-                return record
-            key = keys.done(job_id)
+        key = keys.done(job_id)
+        has_ended = None
+        while has_ended is None:
+            left_s = max(0.01, min(deadline - time.monotonic(), BLOCK_SLICE_S))
             # Moving the one element within its list wakes every waiter and removes nothing.
-            self._redis.blmove(key, key, max(0.01, min(left_s, BLOCK_SLICE_S)), "LEFT", "LEFT")
+            has_ended = self._redis.blmove(key, key, left_s, "LEFT", "LEFT")
+            if has_ended is None and time.monotonic() >= deadline:
+                if not self._redis.exists(keys.job(job_id)):
+                    raise JobNotFound(job_id)
+                return None
+        return self.get(job_id)
 
     def events(self, job_id: str, after: str, block_s: float) -> Sequence[JobEvent]:
         """The job's events after one of them; waits for the first if there are none yet.

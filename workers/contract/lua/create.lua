@@ -1,6 +1,6 @@
 -- Writes a new job: its record first, then its place in line.
 -- KEYS: job, events, waiting, order.  ARGV: id, then field and value pairs of the record.
--- Returns 1, or 0 when the id exists already (nothing is changed then).
+-- Returns the time in ms, or 0 when the id exists already (nothing is changed then).
 if redis.call('EXISTS', KEYS[1]) == 1 then
   return 0
 end
@@ -11,4 +11,4 @@ redis.call('HSET', KEYS[1], 'id', ARGV[1], 'state', 'queued', 'created_ms', now_
   'place', place, 'attempt', 0, 'losses', 0, unpack(ARGV, 2))
 redis.call('XADD', KEYS[2], '*', 'kind', 'state', 'state', 'queued')
 redis.call('ZADD', KEYS[3], place, ARGV[1])
-return 1
+return now_ms
