@@ -30,5 +30,7 @@ class LookupTable:
 
 def _mapped(table: Tensor) -> Tensor:
     with tempfile.NamedTemporaryFile(prefix="neodim-") as file:
-        rows = torch.from_file(file.name, True, table.numel(), dtype=table.dtype)
-    return rows.view(table.shape).copy_(table)
+        # Written rather than copied into the mapping, where every page would be in use at once.
+        file.write(table.contiguous().view(torch.uint8).numpy())
+        file.flush()
+        return torch.from_file(file.name, True, table.numel(), dtype=table.dtype).view(table.shape)
