@@ -14,6 +14,7 @@ from transformers.utils import logging as transformers_logging
 
 from workers.contract.settings import Settings
 from workers.engine.families import FAMILIES
+from workers.engine.linear import has_arithmetic
 from workers.models.gguf_import import import_gguf
 
 log = logging.getLogger(__name__)
@@ -83,6 +84,12 @@ def load_model(settings: Settings) -> LoadedModel:
         max_length=_max_length(settings, model.config),
     )
     log.warning("loaded %s in %s on %s", settings.model_name, _name(model.dtype), device)
+    if device.type == "cpu" and not has_arithmetic(model.dtype):
+        log.warning(
+            "this processor does not compute in %s: --precision=float32 would take twice the "
+            "memory and be faster with several texts at once",
+            _name(model.dtype),
+        )
     return loaded
 
 

@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from workers.contract.settings import Settings
-from workers.models import gguf_import
+from workers.models import gguf_import, loader
 from workers.models.loader import ModelUnusable, load_model
 
 pytestmark = pytest.mark.model
@@ -47,6 +47,17 @@ def test_model_is_loaded_in_the_precision_asked_for(precision: str, dtype: torch
 
     assert loaded.model.dtype is dtype
     assert not loaded.model.training
+
+
+@pytest.mark.parametrize("can_compute", [True, False])
+def test_numbers_that_the_processor_does_not_compute_in_are_told_of(
+    can_compute: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(loader, "has_arithmetic", lambda dtype: can_compute)
+
+    load_model(settings(precision="bfloat16"))
+
+    assert ("does not compute in bfloat16" in caplog.text) is not can_compute
 
 
 @pytest.mark.parametrize("family", ["bloom", "gpt2", "llama", "opt", "xglm"])
