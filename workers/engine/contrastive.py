@@ -8,8 +8,8 @@ from __future__ import annotations
 import torch
 
 from neodim_sampling.contrastive import best_candidate, candidates
-from neodim_sampling.errors import NoTokenLeft
 from neodim_sampling.pipeline import shape_scores
+from workers.engine.failures import no_token_error
 from workers.engine.sequence import Scores, Sequence
 from workers.engine.text_model import TextModel
 
@@ -36,7 +36,7 @@ def contrastive_step(model: TextModel, sequence: Sequence) -> int:
     scores = shape_scores(logits[None], [sequence.row])[0]
     ids = candidates(scores, warpers.top_k)
     if len(ids) == 0:
-        raise NoTokenLeft(NO_TOKEN_LEFT)
+        raise no_token_error(sequence)
     tried = [
         model.try_candidates(sequence.held_slot, part, sequence.n_held)
         for part in ids.split(CANDIDATES_AT_ONCE)
@@ -52,9 +52,3 @@ def contrastive_step(model: TextModel, sequence: Sequence) -> int:
     sequence.scores = Scores(logits, best)
     sequence.context = [*sequence.context, hidden[best : best + 1]]
     return int(ids[best])
-
-
-NO_TOKEN_LEFT = (
-    "the word lists, no_repeat_ngram_size and can_stop_early together forbid every token here"
-)
-"""What a client reads when its constraints leave nothing to generate."""

@@ -33,7 +33,8 @@ class FixedRowsAttention:
     """
 
     def __init__(self, cache: SlotCache, n_rows: int, n_keys: int) -> None:
-        self.slots = torch.zeros(n_rows, dtype=torch.int64, device=cache.device)
+        # To record a step it is done once, which may change nobody's row.
+        self.slots = torch.full((n_rows,), cache.padding_slot, device=cache.device)
         self.positions = torch.zeros_like(self.slots)
         self._cache = cache
         self._n_keys = n_keys
@@ -65,7 +66,7 @@ class _Recorded:
         attention: FixedRowsAttention,
     ) -> None:
         self.attention = attention
-        self.tokens = torch.zeros_like(attention.slots)
+        self.tokens = torch.zeros_like(attention.positions)
 
         def step() -> Tensor:
             attention.prepare()

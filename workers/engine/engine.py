@@ -19,12 +19,10 @@ from typing import TypeVar
 
 import torch
 
-from neodim_sampling.errors import NoTokenLeft
 from neodim_sampling.parameters import StopKind
 from workers.contract.errors import EngineStopped
 from workers.engine.choosing import next_tokens
-from workers.engine.contrastive import NO_TOKEN_LEFT
-from workers.engine.failures import as_neodim_error
+from workers.engine.failures import as_neodim_error, no_token_error
 from workers.engine.generation import Generation
 from workers.engine.pace import Pace
 from workers.engine.prefill import Prefill
@@ -163,13 +161,16 @@ class Engine:
                 generation.end()
                 continue
             self._running.append(generation)
-            self._prefill.add(generation)
+            with self._failing_alone(generation):
+                self._prefill.add(generation)
 
     def _read(self, running: list[Generation], prompts: list[PromptReading]) -> None:
         """Read the newest tokens, and parts of prompts, so that what may come next is known."""
         newest = [NewestTokens(each) for each in running]
         self._in_halves([*newest, *prompts], partial(read, self._model), attrgetter("generation"))
-        self._prefill.settle(prompts)
+        for reading in prompts:
+            with self._failing_alone(reading.generation):
+                self._prefill.settle(reading)
 
     def _choose(self, generations: list[Generation]) -> None:
         """One token for every growing sequence of these generations."""
@@ -196,6 +197,8 @@ class Engine:
         When that fails, the halves are tried apart, so that only what cannot be done alone fails,
         and a batch too large for the memory shrinks.
         """
+        # One that failed in its first half is not tried in the second.
+        parts = [each for each in parts if whose(each) in self._running]
         if not parts:
             return
         try:
@@ -212,7 +215,8 @@ class Engine:
         """Let a generation take its tokens; slow text patterns do that beside the loop."""
         taken = {each.row.sequence: token for each, token in tokens.items() if token is not None}
         if len(taken) < len(tokens):
-            self._retire(generation, NoTokenLeft(NO_TOKEN_LEFT))
+            unlucky = next(each for each, token in tokens.items() if token is None)
+            self._retire(generation, no_token_error(unlucky))
             return
         if not generation.is_contrastive:
             for sequence in tokens:

@@ -6,7 +6,9 @@ import logging
 
 import torch
 
+from neodim_sampling.errors import NoTokenLeft
 from workers.contract.errors import EngineFailure, NeodimError, OutOfMemory
+from workers.engine.sequence import Sequence
 
 log = logging.getLogger(__name__)
 
@@ -20,3 +22,14 @@ def as_neodim_error(error: Exception) -> NeodimError:
     if is_memory or "can't allocate memory" in str(error):
         return OutOfMemory("the device has not enough memory for this request")
     return EngineFailure(f"the model failed: {type(error).__name__}")
+
+
+def no_token_error(sequence: Sequence) -> NeodimError:
+    """Why a sequence whose scores are known has no next token."""
+    assert sequence.scores is not None, "tokens are chosen by scores"
+    logits = sequence.scores.logits[sequence.scores.row]
+    if logits.isnan().any() or logits.amax().isinf():
+        return EngineFailure("the model failed: its scores are not numbers")
+    return NoTokenLeft(
+        "the word lists, no_repeat_ngram_size and can_stop_early together forbid every token here"
+    )

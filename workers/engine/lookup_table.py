@@ -31,6 +31,5 @@ class LookupTable:
 def _mapped(table: Tensor) -> Tensor:
     with tempfile.NamedTemporaryFile(prefix="neodim-") as file:
         # Written rather than copied into the mapping, where every page would be in use at once.
-        file.write(table.contiguous().view(torch.uint8).numpy())
-        file.flush()
+        table.contiguous().view(torch.uint8).numpy().tofile(file.name)
         return torch.from_file(file.name, True, table.numel(), dtype=table.dtype).view(table.shape)

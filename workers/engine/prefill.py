@@ -59,15 +59,14 @@ class Prefill:
             chosen.append(reading)
         return chosen
 
-    def settle(self, readings: list[PromptReading]) -> None:
-        """Let what was read to its end go on: sequences that began alike get their copies."""
-        for reading in readings:
-            if reading.n_left == 0 and reading in self._readings:
-                self._readings.remove(reading)
-                first, *others = reading.sequences
-                for other in others:
-                    self._model.cache.copy_row(first.held_slot, other.held_slot, first.n_held)
-                    other.n_held = first.n_held
+    def settle(self, reading: PromptReading) -> None:
+        """Let a text that was read to its end go on: sequences that began alike get copies."""
+        if reading.n_left == 0 and reading in self._readings:
+            self._readings.remove(reading)
+            first, *others = reading.sequences
+            for other in others:
+                self._model.cache.copy_row(first.held_slot, other.held_slot, first.n_held)
+                other.n_held = first.n_held
 
     def is_waiting(self, generation: Generation) -> bool:
         """Whether a part of the generation is still to be read."""

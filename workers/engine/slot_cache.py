@@ -125,7 +125,8 @@ class SlotCache(Cache):
     def clear_row(self, slot: int) -> None:
         """Make a row hold zeros."""
         for layer in self.rows:
-            layer.rows[slot].zero_()
+            if layer.is_initialized:
+                layer.rows[slot].zero_()
 
     def bias_keys(self, slot: int, bias: Tensor | None) -> None:
         """Add numbers to every score that a row's first keys get, until this is called again.

@@ -52,6 +52,8 @@ class SlotPool:
         elif n_shared >= SHORTEST_COPY:
             slot = oldest
             if slot != source:
+                # Nothing is sure about the row any more when copying fails.
+                self._kept[slot] = []
                 self._cache.copy_row(source, slot, n_shared)
         else:
             slot, n_shared = oldest, 0

@@ -57,7 +57,9 @@ def test_recorded_steps_give_the_scores_of_plain_ones() -> None:
     recorder = Recorder()
     recorded._graphs = DecodeGraphs(recorded._forward, recorded.cache, recorder)
     lengths = {0: 5, 2: FEWEST_KEYS - 2, 3: 40, 5: 7}
-    prompts = [Run(slot, 0, [(slot * 7 + i) % 90 for i in range(n)]) for slot, n in lengths.items()]
+    prompts = [
+        Run(slot, 0, [(slot * 7 + i + 1) % 90 for i in range(n)]) for slot, n in lengths.items()
+    ]
     plain.read(prompts)
     recorded.read(prompts)
 

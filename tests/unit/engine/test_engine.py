@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -380,6 +381,63 @@ def test_prompt_too_large_for_the_memory_fails_alone(
         engine.result(*bad)
 
     assert engine.result(*good).n_generated == 12
+
+
+@pytest.mark.parametrize("n_sequences", [1, 3])
+def test_copy_of_a_row_that_fails_ends_only_its_own_job(
+    still_engine: TinyEngine, monkeypatch: pytest.MonkeyPatch, n_sequences: int
+) -> None:
+    fields = {"prompt": "The old cat sees a red house near the river. " * 2, "top_k": 1}
+    good = still_engine.submit(job(**fields))
+    steps(still_engine, 6)
+
+    def copy_row(source: int, target: int, length: int) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(still_engine.model.cache, "copy_row", copy_row)
+    bad = still_engine.submit(job(**fields, sequences_count=n_sequences))
+    while not (good[1].ended.is_set() and bad[1].ended.is_set()):
+        steps(still_engine, 1)
+
+    assert still_engine.result(*good).n_generated == 12
+    with pytest.raises(OutOfMemory):
+        still_engine.result(*bad)
+    assert n_free_slots(still_engine) == still_engine.model.slots
+
+
+def test_resumed_job_of_several_sequences_that_fails_ends_once(
+    still_engine: TinyEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def read(runs: list[Run]) -> Any:
+        raise MemoryError
+
+    monkeypatch.setattr(still_engine.model, "read", read)
+    _, ear = still_engine.submit(job(sequences_count=3), {index: [1, 2] for index in range(3)})
+    ends: list[Exception | None] = []
+    monkeypatch.setattr(ear, "end", ends.append)
+    steps(still_engine, 2)
+
+    assert [type(error) for error in ends] == [OutOfMemory]
+    assert n_free_slots(still_engine) == still_engine.model.slots
+
+
+@pytest.mark.parametrize("value", [torch.nan, torch.inf, -torch.inf])
+@pytest.mark.parametrize("fields", [{"top_k": 1}, {"top_k": 3, "penalty_alpha": 0.5}])
+def test_scores_that_are_no_numbers_are_the_models_fault(
+    engine: TinyEngine, monkeypatch: pytest.MonkeyPatch, value: float, fields: dict[str, Any]
+) -> None:
+    healthy = engine.model.read
+
+    def read(runs: list[Run]) -> Any:
+        outcome = healthy(runs)
+        return dataclasses.replace(outcome, logits=torch.full_like(outcome.logits, value))
+
+    with monkeypatch.context() as broken:
+        broken.setattr(engine.model, "read", read)
+        with pytest.raises(EngineFailure, match="not numbers"):
+            engine.generate(**fields)
+
+    assert engine.generate(**fields).n_generated == 12
 
 
 def test_stopped_engine_lets_go_of_everything() -> None:
