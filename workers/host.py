@@ -85,11 +85,11 @@ class WorkerHost:
         """Begin to take jobs."""
         settings = self._settings
         log.warning(
-            "weights take %.2f GB; %d rows of %d tokens %.2f GB when they are full",
+            "weights take %.2f GB, the cache %.2f GB for %d sequences of %d tokens",
             model.weights_bytes / 1e9,
+            model.cache.n_bytes / 1e9,
             model.slots,
             model.max_length,
-            model.cache.n_bytes / 1e9,
         )
         self._codec = TextCodec(loaded.tokenizer)
         self._preparer = Preparer(

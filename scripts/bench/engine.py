@@ -1,4 +1,4 @@
-"""The engine alone, in this process: speed, sampling, pauses, prefix reuse, memory, growth.
+r"""The engine alone, in this process: speed, sampling, pauses, prefix reuse, memory, growth.
 
     .venv/bin/python scripts/bench/engine.py                      # everything; many minutes
     .venv/bin/python scripts/bench/engine.py --parts sampling,pause --rounds 5 --json engine.json
@@ -102,23 +102,41 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--parts", type=names(tuple(PARTS)), default=list(PARTS), help="which")
-    parser.add_argument("--batches", type=counts, default=[1, 8, 32, 64], help="rows at once")
     parser.add_argument(
-        "--long-prompt", type=count, default=900, help="tokens, of prefill and reuse"
+        "--parts",
+        type=names(tuple(PARTS)),
+        default=list(PARTS),
+        help="parts to run, comma-separated (default: all)",
     )
-    parser.add_argument("--interruption", type=count, default=1000, help="tokens, of pause")
+    parser.add_argument(
+        "--batches",
+        type=counts,
+        default=[1, 8, 32, 64],
+        help="batch sizes of decode (default: 1,8,32,64)",
+    )
+    parser.add_argument(
+        "--long-prompt",
+        type=count,
+        default=900,
+        help="prompt tokens in prefill and reuse (default: 900)",
+    )
+    parser.add_argument(
+        "--interruption",
+        type=count,
+        default=1000,
+        help="tokens of the prompt that arrives in pause (default: 1000)",
+    )
     parser.add_argument(
         "--filled",
         type=counts,
         default=[64, 256, 512, 1000, 1500, 2000],
-        help="tokens that rows hold, of growth-length",
+        help="tokens that rows hold in growth-length",
     )
     parser.add_argument(
         "--waiting",
         type=counts,
         default=[1, 10, 100, 1000, 10_000],
-        help="requests that wait, of growth-waiting",
+        help="numbers of waiting requests in growth-waiting",
     )
     parser.add_argument(
         "--plot", type=Path, metavar="DIRECTORY", help="write the growth parts as SVG there"

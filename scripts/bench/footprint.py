@@ -23,12 +23,16 @@ def memory(setup: Setup, max_length: int = LENGTH) -> Table:
     needed = engine.weights_bytes + engine.cache_bytes
     row: Row = {
         "resident MiB": resident / MIB,
-        "of it not of files": memory_bytes("RssAnon") / MIB,
+        "anonymous MiB": memory_bytes("RssAnon") / MIB,
         "highest MiB": memory_bytes("VmHWM") / MIB,
         "weights MiB": engine.weights_bytes / MIB,
         "cache MiB": engine.cache_bytes / MIB,
         "beyond both MiB": (resident - needed) / MIB,
-        "of weights + cache + 600": resident / (needed + ALLOWANCE_BYTES),
+        "resident / limit": resident / (needed + ALLOWANCE_BYTES),
     }
     engine.stop()
-    return Table("memory", f"{SLOTS} rows of {max_length} tokens, all full; good: at most 1", [row])
+    return Table(
+        "memory",
+        f"{SLOTS} rows of {max_length} tokens, all full; limit: both + 600 MiB",
+        [row],
+    )

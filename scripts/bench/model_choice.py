@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from bench.machine import has_bfloat16
+from workers.launcher.errors import BadFlag
 from workers.launcher.model_files import find_model
 from workers.models.gguf_import import import_gguf
 
@@ -58,8 +59,10 @@ def choose_model(arguments: argparse.Namespace) -> ModelChoice:
     """The choice that the options make; de-quantises a GGUF file if that was not done before.
 
     Raises:
-        BadFlag: there is no such model.
+        BadFlag: there is no such model, or no such device.
     """
+    if arguments.device == "cuda" and not torch.cuda.is_available():
+        raise BadFlag("--device", "cuda", "no GPU was found; allowed: cpu")
     path = Path(arguments.model) if arguments.model else None
     name = str(path.resolve()) if path is not None and path.exists() else arguments.model
     found = find_model(name).source

@@ -16,7 +16,7 @@ by round (minimum, median, maximum), so above 1 it is the faster one. Programs:
 
 Each is a process that loads the model once and then waits, blocked, for its turn. All get the same
 token ids, generate greedily and do not stop at an end of text; ours gets them as text, and its time
-has tokenising and spelling in it.
+includes tokenising and spelling.
 """
 
 from __future__ import annotations
@@ -86,7 +86,9 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
         "programs", nargs="+", choices=PROGRAMS, help="at least two; the first is the base"
     )
     parser.add_argument("--parts", type=names(PARTS), default=PARTS, help="default: all")
-    parser.add_argument("--batches", type=counts, default=[1, 8, 32, 64])
+    parser.add_argument(
+        "--batches", type=counts, default=[1, 8, 32, 64], help="batch sizes (default: 1,8,32,64)"
+    )
     parser.add_argument("--long-prompt", type=int, default=900, help="tokens of prefill's prompt")
     parser.add_argument("--gguf", help="file for llama; default: the one that --model comes from")
     parser.add_argument(

@@ -64,12 +64,27 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--rows", type=count, default=32, help="default: %(default)s")
-    parser.add_argument("--steps", type=count, default=16, help="default: %(default)s")
-    parser.add_argument("--prompt-tokens", type=count, default=10, help="default: %(default)s")
-    parser.add_argument("--mix", choices=tuple(SAMPLERS), default="greedy", help="of sampling")
-    parser.add_argument("--general", action="store_true", help="the path that all families share")
-    parser.add_argument("--top", type=count, default=20, help="lines; default: %(default)s")
+    parser.add_argument(
+        "--rows", type=count, default=32, help="sequences at once (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--steps", type=count, default=16, help="steps to measure (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--prompt-tokens", type=count, default=10, help="of each (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--mix",
+        choices=tuple(SAMPLERS),
+        default="greedy",
+        help="sampling of the rows (default: greedy)",
+    )
+    parser.add_argument(
+        "--general", action="store_true", help="take the path that all model families share"
+    )
+    parser.add_argument(
+        "--top", type=count, default=20, help="lines of each table (default: %(default)s)"
+    )
     add_model_options(parser)
     add_report_options(parser)
     return parser.parse_args(words)

@@ -86,9 +86,9 @@ def render(table: Table) -> str:
 
 
 def shown(cell: Cell) -> str:
-    """A cell as text: numbers with three digits that matter, nothing as a dash."""
+    """A cell as text: numbers with four digits that matter, nothing as a dash."""
     if cell is None:
         return "-"
     if not isinstance(cell, float):
         return str(cell)
-    return f"{cell:.0f}" if abs(cell) >= 100 else f"{cell:.3g}"
+    return f"{cell:.0f}" if abs(cell) >= 100 else f"{cell:.4g}"

@@ -1,4 +1,4 @@
-"""The service over HTTP: throughput, first text, inter-token times, and what it adds to the engine.
+r"""The service over HTTP: throughput, first text, inter-token times, what it adds to the engine.
 
     .venv/bin/python scripts/bench/serve.py                    # everything, on its own service
     .venv/bin/python scripts/bench/serve.py --parts clients --concurrency 1,8,32 --mix mix
@@ -67,18 +67,48 @@ def parse(words: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--parts", type=names(PARTS), default=list(PARTS), help="which")
-    parser.add_argument("--url", help="a service that runs already; --model says which")
-    parser.add_argument("--concurrency", type=counts, default=[1, 8, 32], help="of clients")
-    parser.add_argument("--mix", choices=tuple(SAMPLERS), default="greedy", help="of clients")
-    parser.add_argument("--clients", type=count, default=32, help="of share")
-    parser.add_argument("--requests", type=count, default=2, help="of each client")
-    parser.add_argument("--calls", type=count, default=200, help="of overhead")
     parser.add_argument(
-        "--slots", type=count, default=32, help="of the service and of the engine alone"
+        "--parts",
+        type=names(PARTS),
+        default=list(PARTS),
+        help="parts to run, comma-separated (default: all)",
     )
     parser.add_argument(
-        "--waiting", type=counts, default=[1, 10, 100, 1000, 10_000], help="jobs, of queue"
+        "--url",
+        help="measure this running service instead of one of its own; --model names its model",
+    )
+    parser.add_argument(
+        "--concurrency",
+        type=counts,
+        default=[1, 8, 32],
+        help="numbers of clients in part clients (default: 1,8,32)",
+    )
+    parser.add_argument(
+        "--mix",
+        choices=tuple(SAMPLERS),
+        default="greedy",
+        help="sampling of part clients (default: greedy)",
+    )
+    parser.add_argument(
+        "--clients", type=count, default=32, help="clients of part share (default: 32)"
+    )
+    parser.add_argument(
+        "--requests", type=count, default=2, help="requests of each client (default: 2)"
+    )
+    parser.add_argument(
+        "--calls", type=count, default=200, help="calls of part overhead (default: 200)"
+    )
+    parser.add_argument(
+        "--slots",
+        type=count,
+        default=32,
+        help="sequences at once, of the service and of the engine alone (default: 32)",
+    )
+    parser.add_argument(
+        "--waiting",
+        type=counts,
+        default=[1, 10, 100, 1000, 10_000],
+        help="queue lengths of part queue",
     )
     add_effort_options(parser)
     add_model_options(parser)

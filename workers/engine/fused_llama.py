@@ -73,8 +73,8 @@ class FusedLlama(TextModel):
             self._embeddings = LookupTable(body.embed_tokens.weight)
             head = model.get_output_embeddings()
             self._head = Linear(head.weight, head.bias)
-            _empty(head)
-            _empty(body.embed_tokens)
+            # One weight left would keep the whole file mapped that they all came from.
+            _empty(model)
         self._graphs: DecodeGraphs | None = None
         if self.device.type == "cuda":
             self._graphs = DecodeGraphs(self._forward, self.cache, record_cuda_graph)

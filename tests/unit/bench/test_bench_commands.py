@@ -8,9 +8,10 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+import torch
 from bench import engine, peers, profile, serve
 from bench.loads import prompt_maker
-from bench.model_choice import ModelChoice, described
+from bench.model_choice import ModelChoice, choose_model, described
 from bench.options import count, counts, names
 from bench.peer_environments import is_complete, own_requirements
 from bench.serving import client_requests
@@ -40,7 +41,7 @@ def test_counts_are_read_with_commas_between_them() -> None:
 
 @pytest.mark.parametrize("text", ["0", "-1", "x", "1.5", ""])
 def test_count_below_one_or_no_number_is_refused(text: str) -> None:
-    with pytest.raises(argparse.ArgumentTypeError, match="no number from 1 on"):
+    with pytest.raises(argparse.ArgumentTypeError, match="a whole number of at least 1"):
         count(text)
 
 
@@ -48,7 +49,9 @@ def test_names_are_only_the_allowed_ones() -> None:
     read = names(("decode", "prefill"))
 
     assert read("prefill,decode") == ["prefill", "decode"]
-    with pytest.raises(argparse.ArgumentTypeError, match="'speed' is none of decode, prefill"):
+    with pytest.raises(
+        argparse.ArgumentTypeError, match="'speed' is unknown; choose from decode, prefill"
+    ):
         read("decode,speed")
 
 
@@ -95,8 +98,8 @@ def test_script_beside_one_named_like_a_module_of_python_starts() -> None:
         (peers, ["ours"], "name two different programs"),
         (peers, ["ours", "ours"], "name two different programs"),
         (peers, ["ours", "vllm", "--device", "cuda"], "for the CPU only"),
-        (engine, ["--parts", "speed"], "'speed' is none of memory, decode"),
-        (serve, ["--concurrency", "0"], "no number from 1 on"),
+        (engine, ["--parts", "speed"], "'speed' is unknown; choose from memory, decode"),
+        (serve, ["--concurrency", "0"], "a whole number of at least 1"),
     ],
 )
 def test_bad_arguments_end_a_script_with_what_is_wrong(
@@ -137,3 +140,10 @@ def test_clients_share_the_requests_and_no_prompt_comes_twice() -> None:
 
     assert [len(share) for share in shares] == [2, 2, 2]
     assert len({request["prompt"] for share in shares for request in share}) == 6
+
+
+def test_device_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+
+    with pytest.raises(BadFlag, match='--device: "cuda" no GPU was found; allowed: cpu'):
+        choose_model(engine.parse(["--device", "cuda", "--model", GPT2]))

@@ -12,7 +12,7 @@ from bench.report import Cell, Report, Table, render, shown
 
 @pytest.mark.parametrize(
     ("cell", "text"),
-    [(None, "-"), (7, "7"), ("x", "x"), (0.12345, "0.123"), (99.96, "100"), (12345.6, "12346")],
+    [(None, "-"), (7, "7"), ("x", "x"), (0.12345, "0.1235"), (99.96, "99.96"), (12345.6, "12346")],
 )
 def test_cell_shows_the_digits_that_matter(cell: Cell, text: str) -> None:
     assert shown(cell) == text
