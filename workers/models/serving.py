@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import gc
 from concurrent.futures import ThreadPoolExecutor
 
 from workers.contract.settings import Settings
@@ -33,4 +35,16 @@ def _load(settings: Settings, is_general: bool) -> tuple[LoadedModel, TextModel]
     loaded = load_model(settings)
     model = open_model(loaded.model, settings.slots, loaded.max_length, is_general=is_general)
     model.warm_up()
+    _return_free_memory()
     return loaded, model
+
+
+def _return_free_memory() -> None:
+    """Give the system what loading left behind; the C library would keep it for later.
+
+    Only glibc has this, and needs it.
+    """
+    gc.collect()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
