@@ -193,7 +193,7 @@ def test_pattern_that_is_slow_only_on_an_unfinished_match_harms_nobody(tiny_stac
         "prompt": "Hello there",
         "generated_tokens_count": 150,
         "max_total_tokens": 250,
-        "seed": 1,
+        "seed": 3,  # its first X, where no match can go on, comes late
         "words_whitelist": ["story", "teacher", "range", "X"],
         "stop_strings": ["^(?:[a-z ]|[a-z ]{2})+;"],
         "stop_strings_type": "regex",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import logging
 import shutil
 from pathlib import Path
 from typing import Any
@@ -55,7 +56,8 @@ def test_numbers_that_the_processor_does_not_compute_in_are_told_of(
 ) -> None:
     monkeypatch.setattr(loader, "has_arithmetic", lambda dtype: can_compute)
 
-    load_model(settings(precision="bfloat16"))
+    with caplog.at_level(logging.WARNING, logger=loader.__name__):
+        load_model(settings(precision="bfloat16"))
 
     assert ("does not compute in bfloat16" in caplog.text) is not can_compute
 
