@@ -53,7 +53,7 @@ class ChildProcess:
 
     def __init__(self, name: str, command: ChildCommand) -> None:
         self.name = name
-        # Closed in `stop`.
+        # Not in a `with`: it is open for as long as the process lives, and closed in `stop`.
         self._log = tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115
         self._process = subprocess.Popen(
             [command.python, "-m", f"bench.children.{command.module}", *command.arguments],

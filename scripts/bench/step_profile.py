@@ -28,6 +28,7 @@ def profile_calls(work: Callable[[], object]) -> dict[Place, float]:
     profiler.enable()
     work()
     profiler.disable()
+    # The attribute is there in every Python, and missing in the stubs.
     return own_seconds(pstats.Stats(profiler).stats)  # type: ignore[attr-defined]
 
 

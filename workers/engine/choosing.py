@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from neodim_sampling.pipeline import choose, shape_scores
-from workers.engine.contrastive import contrastive_step, is_contrastive
+from workers.engine.contrastive import contrastive_step
 from workers.engine.sequence import Scores, Sequence
 from workers.engine.text_model import TextModel
 
@@ -18,7 +18,7 @@ def next_tokens(model: TextModel, sequences: list[Sequence]) -> dict[Sequence, i
         model: for contrastive search, which reads while it chooses.
         sequences: their scores are known; none, or only one, of contrastive search.
     """
-    if is_contrastive(sequences[0]):
+    if sequences[0].is_contrastive:
         return {sequences[0]: contrastive_step(model, sequences[0])}
     known = [(each, each.scores) for each in sequences if each.scores is not None]
     # Scores that one step made lie in order of their rows, and then need not be moved.

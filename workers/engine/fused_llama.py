@@ -61,8 +61,8 @@ class FusedLlama(TextModel):
         self._head_size = body.layers[0].self_attn.head_dim
         self._n_key_heads = config.num_key_value_heads
         self._n_turned = config.num_attention_heads + self._n_key_heads
-        self._eps = torch.tensor(math.sqrt(config.hidden_size * config.rms_norm_eps))
-        self._eps = self._eps.to(self.device)
+        eps = math.sqrt(config.hidden_size * config.rms_norm_eps)
+        self._eps = torch.tensor(eps, device=self.device)
         self._norm_scale = math.sqrt(config.hidden_size)
         self._turns = _turns(body.rotary_emb, max_length, self.device)
         for rows in self.cache.rows:

@@ -114,7 +114,7 @@ class SlotCache(Cache):
 
     @property
     def n_bytes(self) -> int:
-        """Memory of all rows when they are full; on the CPU, less until then."""
+        """Memory of all rows, the spare one included."""
         return sum(layer.rows.numel() * layer.rows.element_size() for layer in self.rows)
 
     def copy_row(self, source: int, target: int, length: int) -> None:

@@ -130,6 +130,7 @@ class ScriptedEngine:
 
     def __init__(self, slots: int, max_length: int = 64, chunk: int = 16) -> None:
         self.model = ScriptedModel(slots, max_length)
+        # Stands in for a `TextModel`, whose constructor would want a model of transformers.
         self.engine = Engine(self.model, chunk, on_death=lambda: None)  # type: ignore[arg-type]
 
     def submit(self, request: Request) -> Generation:
@@ -150,6 +151,7 @@ class ScriptedEngine:
                 SamplingRow(
                     settings=settings, input_ids=list(ids), n_preamble=0, seed=1, sequence=index
                 ),
+                # Stands in for an `IncrementalDecoder`, which would want a tokenizer.
                 Speller(),  # type: ignore[arg-type]
                 StopChecker(None),
             )

@@ -32,6 +32,7 @@ def pool(cache: SlotCache) -> SlotPool:
 def sequence(text: list[int]) -> Sequence:
     settings = RowSettings(warpers=WarperParams(), constraints=TokenConstraints(), n_vocab=1000)
     row = SamplingRow(settings=settings, input_ids=text, n_preamble=0, seed=1)
+    # Nothing here spells tokens or looks for stops.
     return Sequence(row, None, None)  # type: ignore[arg-type]
 
 

@@ -87,6 +87,7 @@ def out_of_memory(engine: TinyEngine, generation: Generation) -> None:
             raise torch.OutOfMemoryError
         return healthy(runs)
 
+    # Of this one engine, which only the test sees.
     engine.model.read = read  # type: ignore[method-assign]
 
 
