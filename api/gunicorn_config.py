@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+from typing import Any
+
 from api.settings import read_settings
 
 _settings = read_settings()
@@ -14,10 +18,24 @@ worker_class = "api.gunicorn_worker.Worker"
 workers = _settings.api_processes
 worker_connections = 1000
 keepalive = 30
-# Idle connections are not closed before it, so it is also how long a stop may take.
-graceful_timeout = 5
+graceful_timeout = 8
 timeout = 120
 accesslog = None
 errorlog = "-"
 loglevel = "warning"
 control_socket_disable = True
+
+_CONNECTION_GRACE_S = 5
+"""Of open requests at a stop; a worker that ends them then has ended when the master's time is up."""
+
+
+def post_worker_init(worker: Any) -> None:
+    """Called in each worker before it serves."""
+    worker.cfg.set("graceful_timeout", _CONNECTION_GRACE_S)
+
+
+def on_exit(server: Any) -> None:
+    """Called in the master before it ends: a worker that had to be killed must not outlive it."""
+    for pid in tuple(server.WORKERS):
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(pid, 0)

@@ -28,20 +28,38 @@ _STEP_BYTES = 256 * 1024
 class Worker(GeventWorker):  # type: ignore[misc]  # gunicorn has no types
     """Serves connections; named in `api.gunicorn_config`."""
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._idle: set[socket.socket] = set()
+
     def handle_exit(self, sig: int, frame: Any) -> None:
-        """Stop, after those who wait for the end of a job were told."""
+        """Stop: tell those who wait for the end of a job, and keep no idle connection."""
         stopping.begin()
+        for client in tuple(self._idle):
+            with contextlib.suppress(OSError):
+                # What has arrived can still be read, and is answered.
+                client.shutdown(socket.SHUT_RD)
         super().handle_exit(sig, frame)
+
+    def handle(self, listener: Any, client: socket.socket, addr: Any) -> None:
+        """Serve one connection until it ends."""
+        self._idle.add(client)
+        try:
+            super().handle(listener, client, addr)
+        finally:
+            self._idle.discard(client)
 
     def handle_request(self, listener_name: Any, req: Any, sock: socket.socket, addr: Any) -> None:
         """Answer one request, and leave the connection at the start of the next, or ended."""
+        self._idle.discard(sock)
         try:
             super().handle_request(listener_name, req, sock, addr)
-            if not discard_body(req.body, sock):
+            if not discard_body(req.body, sock) or not self.alive:
                 raise StopIteration
         except StopIteration:
             linger(sock)
             raise
+        self._idle.add(sock)
 
     def handle_error(self, req: Any, client: socket.socket, addr: Any, exc: BaseException) -> None:
         """Answer what could not be read as a request, or what failed outside the application."""

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import closing
+from contextlib import closing, contextmanager
 
 import pytest
 from api_client import read_events, request, submission
@@ -31,21 +31,27 @@ def redis_url(redis_server_url):
 @pytest.fixture(scope="module")
 def server(redis_url, tmp_path_factory):
     """Port of a running API, with a worker behind it that does one job at a time."""
+    with running(redis_url, tmp_path_factory.mktemp("api")) as (port, _), ScriptedWorker(redis_url):
+        yield port
+
+
+@contextmanager
+def running(redis_url, directory):
+    """A running API: its port and its process."""
     with closing(socket.create_server(("127.0.0.1", 0))) as probe:
         port = probe.getsockname()[1]
     settings = Settings(
         redis_url=redis_url, model_name=MODEL, listen_port=port, body_limit_bytes=LIMIT
     )
-    path = tmp_path_factory.mktemp("api") / "settings.json"
+    path = directory / "settings.json"
     write_settings(settings, path)
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv(SETTINGS_PATH_VARIABLE, str(path))
         command = [sys.executable, "-m", "gunicorn", "--config", "python:api.gunicorn_config"]
         process = subprocess.Popen(command)
     try:
-        with ScriptedWorker(redis_url):
-            wait_until(lambda: answers(port))
-            yield port
+        wait_until(lambda: answers(port))
+        yield port, process
     finally:
         process.terminate()
         process.wait()
@@ -339,3 +345,27 @@ def test_what_is_no_request_is_refused_in_json(server, head, expected):
     assert reply.headers["Content-Type"] == "application/json"
     assert reply.headers["X-Request-Id"]
     assert list(json.loads(body)) == ["error"]
+
+
+def test_a_stop_ends_idle_connections_at_once_and_lets_open_requests_finish(redis_url, tmp_path):
+    head = b"POST /v1/jobs HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n"
+    body = json.dumps(submission()).encode()
+    with (
+        running(redis_url, tmp_path) as (port, process),
+        closing(http.client.HTTPConnection("127.0.0.1", port)) as idle,
+        socket.create_connection(("127.0.0.1", port)) as open_,
+    ):
+        idle.request("GET", "/health/live")
+        idle.getresponse().read()
+        open_.sendall(head + b"Content-Length: %d\r\n\r\n" % len(body) + body[:1])
+        time.sleep(0.2)
+
+        process.terminate()
+        left = read_to_end(idle.sock)
+        open_.sendall(body[1:])
+        answer = read_to_end(open_)
+        status = process.wait()
+
+    assert left == b""
+    assert answer.startswith(b"HTTP/1.1 202 ")
+    assert status == 0
