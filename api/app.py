@@ -9,11 +9,13 @@ from flask import Flask
 from flask_smorest import Api
 
 from api import auth, cors, docs, errors, health, request_id, services
+from api.bell import Bell
 from api.fleet_view import FleetView
 from api.jobs import routes as jobs
 from api.neodim import routes as neodim
 from api.protocols import Protocols, Room, error_body_by_path
 from api.settings import Settings, read_settings, redis_address
+from api.standard import routes as standard
 from api.submission import Submission
 from workers.contract.fleet import Fleet
 from workers.contract.redis_client import connect
@@ -21,8 +23,8 @@ from workers.contract.settings import VERSION
 from workers.contract.store import JobStore
 from workers.contract.tickets import make_celery, send_ticket
 
-PROTOCOLS = (neodim.NEODIM,)
-ROOMS: tuple[Room, ...] = (neodim.ROOM, jobs.ROOM, health.ROOM)
+PROTOCOLS = (neodim.NEODIM, standard.CHAT, standard.COMPLETION)
+ROOMS: tuple[Room, ...] = (neodim.ROOM, standard.ROOM, jobs.ROOM, health.ROOM)
 
 
 def create_app(settings: Settings | None = None) -> Flask:
@@ -63,6 +65,7 @@ def _make_services(settings: Settings) -> services.Services:
     return services.Services(
         settings=settings,
         store=store,
+        bell=Bell(client),
         fleet=fleet,
         submission=Submission(store, fleet, send, settings),
         protocols=Protocols(PROTOCOLS),

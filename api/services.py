@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from flask import Flask, current_app
 
+from api.bell import Bell
 from api.fleet_view import FleetView
 from api.protocols import Protocols
 from api.settings import Settings
@@ -23,6 +24,7 @@ class Services:
 
     settings: Settings
     store: JobStore
+    bell: Bell
     fleet: FleetView
     submission: Submission
     protocols: Protocols
