@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from flask import Flask, current_app
 
 from api.fleet_view import FleetView
+from api.node.acting import Node
 from api.protocols import Protocols
 from api.settings import Settings
 from api.submission import Submission
@@ -19,13 +20,18 @@ _KEY = "neodim"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
-    """Everything that a request may need."""
+    """Everything that a request may need.
+
+    Args:
+        node: models of other servers, and the way there; None = this service is no node.
+    """
 
     settings: Settings
     store: JobStore
     fleet: FleetView
     submission: Submission
     protocols: Protocols
+    node: Node | None = None
 
     def own_job(self, job_id: str, owner: str) -> JobRecord:
         """A job of this owner.

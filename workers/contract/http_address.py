@@ -64,6 +64,8 @@ def parse_http_url(text: str, default_port: int | None = None) -> HttpAddress:
     try:
         parts = urlsplit(text if _VISIBLE.fullmatch(text) else "")
         scheme, host, port = parts.scheme, parts.hostname, parts.port
+        # Connecting would fail with a UnicodeError where a name has an empty or a long label.
+        (host or "").encode("idna")
     except ValueError:
         raise ValueError(f"must be {ALLOWED}") from None
     if scheme not in _PORTS or not host or port == 0 or parts.password is not None:

@@ -57,7 +57,12 @@ class Registration:
     @property
     def id(self) -> str:
         """The identity as a short name."""
-        return digest(*self.identity)
+        return server_id(*self.identity)
+
+
+def server_id(project: str, model: str, cid: str) -> str:
+    """A short name for what makes a server another one."""
+    return digest(project, model, cid)
 
 
 def digest(*parts: str) -> str:

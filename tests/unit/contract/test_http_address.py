@@ -36,7 +36,7 @@ def test_a_key_is_read_and_not_shown() -> None:
     [
         "", "a", "a:80", "//a", "file:///etc/passwd", "ftp://a", "http://", "http:///x",
         "http://a b", "http://a\n", "http://a:x", "http://a:0", "http://a:70000", "http://[::1",
-        "http://u:p@a", "http://\u00e4",
+        "http://u:p@a", "http://a..b", "http://\u00e4",
     ],
 )  # fmt: skip
 def test_what_is_no_url_of_http_is_refused(url: str) -> None:
