@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from functools import partial
 from typing import Any
 
@@ -13,6 +14,8 @@ from api.bell import Bell
 from api.fleet_view import FleetView
 from api.jobs import routes as jobs
 from api.neodim import routes as neodim
+from api.node import routes as node
+from api.node.acting import make_node
 from api.protocols import Protocols, Room, error_body_by_path
 from api.settings import Settings, read_settings, redis_address
 from api.standard import routes as standard
@@ -43,17 +46,27 @@ def create_app(settings: Settings | None = None) -> Flask:
     app.url_map.merge_slashes = False
     request_id.install(app)
     cors.install(app)
-    auth.install(app, auth.KeyRing(settings.api_key))
+    auth.install(app, auth.KeyRing(settings.api_key), _key_rings_of_rooms(settings))
     services.install(app, _make_services(settings))
     api = Api()
     # Every endpoint documents its own errors, in the shape of its protocol.
     api.DEFAULT_ERROR_RESPONSE_NAME = None
     api.init_app(app)
-    for room in ROOMS:
+    for room in (*ROOMS, *_optional_rooms(settings)):
         api.register_blueprint(room.blueprint)
     docs.install(app, api.spec.to_dict())
-    errors.install(app, error_body_by_path(ROOMS, default=neodim.ROOM.error_body))
+    errors.install(app, error_body_by_path((*ROOMS, node.ROOM), default=neodim.ROOM.error_body))
     return app
+
+
+def _optional_rooms(settings: Settings) -> list[Room]:
+    return [node.ROOM] if settings.node_key else []
+
+
+def _key_rings_of_rooms(settings: Settings) -> dict[str, auth.KeyRing]:
+    """Rooms, by the start of their paths, that have keys of their own."""
+    ring = auth.KeyRing(settings.node_key)
+    return {prefix: ring for room in _optional_rooms(settings) for prefix in room.prefixes}
 
 
 def _make_services(settings: Settings) -> services.Services:
@@ -69,6 +82,8 @@ def _make_services(settings: Settings) -> services.Services:
         fleet=fleet,
         submission=Submission(store, fleet, send, settings),
         protocols=Protocols(PROTOCOLS),
+        started_ms=int(time.time() * 1000),
+        node=make_node(settings, client),
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+from collections.abc import Mapping
 
 from flask import Flask, g, request
 
@@ -46,12 +47,19 @@ class KeyRing:
         return digest.hex()[:FINGERPRINT_LENGTH]
 
 
-def install(app: Flask, keys: KeyRing) -> None:
-    """Let nobody in without a key; preflight requests, which carry none, excepted."""
+def install(app: Flask, keys: KeyRing, keys_of_rooms: Mapping[str, KeyRing]) -> None:
+    """Let nobody in without a key; preflight requests, which carry none, excepted.
+
+    Args:
+        app: the application.
+        keys: for every path but those of the next.
+        keys_of_rooms: for paths that start in some way; no other key counts there.
+    """
 
     def authenticate() -> None:
         if request.method != "OPTIONS" and request.path not in OPEN_PATHS:
-            g.owner = keys.owner_of(request.headers.get("Authorization"))
+            own = (ring for start, ring in keys_of_rooms.items() if request.path.startswith(start))
+            g.owner = next(own, keys).owner_of(request.headers.get("Authorization"))
 
     app.before_request(authenticate)
 

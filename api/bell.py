@@ -41,7 +41,7 @@ class Waiter:
 
 
 class Bell:
-    """Listens for news in a thread of its own, from the first waiter on.
+    """Listens for news in a thread of its own, for as long as somebody waits.
 
     Args:
         client: gives the connection.
@@ -85,23 +85,38 @@ class Bell:
         while True:
             try:
                 self._listen()
+                return
             except redis.RedisError as error:
                 log.warning("cannot hear of jobs' news, trying again: %s", error)
             self._listening.clear()
+            if self._may_end():
+                return
             time.sleep(RETRY_S)
 
     def _listen(self) -> None:
+        """Ring for news until nobody waits for any."""
         for news in listen(self._client):
             if news is None:
                 if not self._listening.is_set():
                     self._listening.set()
                     self._ring_all()
+                elif self._may_end():
+                    return
                 continue
             with self._lock:
                 waiters = tuple(self._waiters.get(news.job_id, ()))
             for waiter in waiters:
                 if news.is_end or not waiter.wants_end:
                     waiter.ring()
+
+    def _may_end(self) -> bool:
+        """Whether nobody waits; the next one who does starts another thread then."""
+        with self._lock:
+            if self._waiters:
+                return False
+            self._listening.clear()
+            self._thread = None
+            return True
 
     def _ring_all(self) -> None:
         """Let everybody look: something may have happened while nobody listened."""

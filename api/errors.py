@@ -66,6 +66,8 @@ ANSWERS: Mapping[type[errors.NeodimError], Answer] = {
     errors.OutOfMemory: Answer(500, 2042),
     errors.EngineStopped: Answer(500, 2043),
     errors.WorkerLost: Answer(500, 2044),
+    rejections.NoServerLeft: Answer(503, 2051),
+    rejections.ForwardedAlready: Answer(508, 2052),
 }
 
 HTTP_ERRORS: Mapping[int, type[errors.NeodimError]] = {

@@ -27,12 +27,26 @@ def read_json(request: Request, *, needs_media_type: bool = True) -> dict[str, A
         WrongMediaType: it is said to be something else.
         BodyTooLarge: it is longer than the application's `MAX_CONTENT_LENGTH`.
     """
+    return read_raw_json(request, needs_media_type=needs_media_type)[1]
+
+
+def read_raw_json(
+    request: Request, *, needs_media_type: bool = True
+) -> tuple[bytes, dict[str, Any]]:
+    """The request's body as it came, and what it says; else like `read_json`."""
     if needs_media_type and not request.is_json:
         raise WrongMediaType("the Content-Type must be application/json")
-    return parse_object(_read(request))
+    raw = read_body(request)
+    return raw, parse_object(raw)
 
 
-def _read(request: Request) -> bytes:
+def read_body(request: Request) -> bytes:
+    """The request's body as it came; it can be read once.
+
+    Raises:
+        MalformedBody: it did not come whole.
+        BodyTooLarge: it is longer than the application's `MAX_CONTENT_LENGTH`.
+    """
     limit, length = request.max_content_length, request.content_length
     if limit is not None and (length or 0) > limit:
         raise BodyTooLarge(f"the body is longer than {limit} bytes")

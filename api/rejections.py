@@ -81,3 +81,24 @@ class ServiceStopping(Unavailable):
 
     def __init__(self, job_id: str) -> None:
         super().__init__(f"the service stops; /v1/jobs/{job_id} goes on when it is back")
+
+
+class NoServerLeft(Unavailable):
+    """A model was registered here by other servers, and none of them answers."""
+
+    code = "no_server_left"
+    retry_after_s = 10
+
+    def __init__(self, model: str) -> None:
+        super().__init__(f"no server of the model {model[:100]} answers")
+
+
+class ForwardedAlready(NeodimError):
+    """A request that another node forwarded would have to be forwarded again."""
+
+    code = "forwarded_already"
+
+    def __init__(self, model: str) -> None:
+        super().__init__(
+            f"the model {model[:100]} is not served here, and the request was forwarded"
+        )

@@ -8,6 +8,7 @@ from flask import Flask, current_app
 
 from api.bell import Bell
 from api.fleet_view import FleetView
+from api.node.acting import Node
 from api.protocols import Protocols
 from api.settings import Settings
 from api.submission import Submission
@@ -20,7 +21,12 @@ _KEY = "neodim"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
-    """Everything that a request may need."""
+    """Everything that a request may need.
+
+    Args:
+        started_ms: when this process started, milliseconds since the epoch.
+        node: models of other servers, and the way there; None = this service is no node.
+    """
 
     settings: Settings
     store: JobStore
@@ -28,6 +34,8 @@ class Services:
     fleet: FleetView
     submission: Submission
     protocols: Protocols
+    started_ms: int
+    node: Node | None = None
 
     def own_job(self, job_id: str, owner: str) -> JobRecord:
         """A job of this owner.

@@ -105,11 +105,16 @@ class Submission:
                 raise ModelLoading(f"the model {model} is not ready yet")
             time.sleep(POLL_S)
 
+    def is_known(self, model: str) -> bool:
+        """Whether the settings or a worker name such a model."""
+        return model in self._models()
+
+    def _models(self) -> list[str]:
+        return sorted({self._settings.model_name, *self._fleet.models()})
+
     def _check_model(self, job: TextJob) -> None:
-        """Refuse a model that no setting and no worker knows."""
-        known = {self._settings.model_name, *self._fleet.models()}
-        if job.model not in known:
-            names = ", ".join(sorted(known))
+        if not self.is_known(job.model):
+            names = ", ".join(self._models())
             raise UnknownModel(f"model: {job.model[:100]!r} is not served here; known: {names}")
 
     def _check_fits(self, job: TextJob) -> None:

@@ -34,6 +34,7 @@ from workers.engine.text_model import TextModel
 from workers.models.loader import LoadedModel
 from workers.models.serving import preparer_of
 from workers.publisher import STUCK_S, Output, Publisher
+from workers.registration.upkeep import make_upkeep
 
 log = logging.getLogger(__name__)
 
@@ -47,12 +48,14 @@ class WorkerHost:
     Args:
         settings: of the service.
         name: this worker's name.
+        cid: its id at nodes.
     """
 
-    def __init__(self, settings: Settings, name: str) -> None:
+    def __init__(self, settings: Settings, name: str, cid: str) -> None:
         assert settings.redis_url is not None, "the launcher names a Redis"
         self._settings = settings
         self._name = name
+        self._cid = cid
         self._redis = connect(settings.redis_url)
         self._tickets = make_celery(settings.redis_url)
         self._fleet = Fleet(self._redis)
@@ -72,6 +75,7 @@ class WorkerHost:
             threading.Thread(target=self._every, args=(SWEEP_S, self._sweep), name="sweeper"),
         ]
         self._engine: Engine | None = None
+        self._nodes = make_upkeep(settings, self._redis, worker=name, cid=cid, report=self._report)
 
     def announce(self) -> None:
         """Say that this worker is loading its model, and that dead ones of this host are gone."""
@@ -80,6 +84,7 @@ class WorkerHost:
                 self._fleet.leave(card.name)
         self._beat()
         self._threads[0].start()
+        self._nodes.start()
 
     def serve(self, loaded: LoadedModel, model: TextModel) -> None:
         """Begin to take jobs."""
@@ -107,6 +112,7 @@ class WorkerHost:
         """Hand back what runs and take no more."""
         self._state = WorkerState.DRAINING
         self._stopped.set()
+        self._nodes.stop()
         if self._engine is not None:
             self._engine.stop()
 
@@ -114,6 +120,8 @@ class WorkerHost:
         """Stop reporting; the last thing a worker does."""
         if self._engine is not None:
             self._publisher.stop()
+        self._nodes.stop()
+        self._nodes.join()
         try:
             self._fleet.leave(self._name)
         except redis.RedisError as error:
@@ -186,6 +194,9 @@ class WorkerHost:
         if engine is not None and time.monotonic() - engine.turned_at > STUCK_S:
             log.critical("the engine has not turned for %d s", STUCK_S)
             _end_process()
+        self._report()
+
+    def _report(self) -> None:
         self._fleet.report(self._card())
 
     def _card(self) -> WorkerCard:
@@ -199,6 +210,7 @@ class WorkerHost:
             pid=os.getpid(),
             started_ms=self._started_ms,
             step=self._engine.n_turns if self._engine is not None else 0,
+            cid=self._cid,
         )
 
     def _tell_of_other_models(self) -> None:

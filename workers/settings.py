@@ -7,6 +7,10 @@ import socket
 from functools import cache
 
 from workers.contract.settings import Settings, read_settings
+from workers.registration.container import worker_cid
+
+FIRST_WORKER = "worker"
+"""What supervisor calls the worker of a service that has one."""
 
 
 @cache
@@ -18,3 +22,18 @@ def worker_settings() -> Settings:
 def worker_name() -> str:
     """This process's name, the same after a restart only if nothing else can have it."""
     return f"{socket.gethostname()}-{os.getpid()}"
+
+
+def worker_id_at_nodes(settings: Settings) -> str:
+    """Twelve hex digits by which nodes know this worker, the same after a restart.
+
+    Supervisor says which of the service's workers this is; one that was started by hand cannot
+    be told from others like it but by its process, so its id lasts only as long.
+    """
+    label = os.environ.get("SUPERVISOR_PROCESS_NAME") or f"process {os.getpid()}"
+    return worker_cid(
+        hostname=socket.gethostname(),
+        service=settings.data_dir,
+        worker=label,
+        is_first=label == FIRST_WORKER,
+    )

@@ -14,7 +14,7 @@ from workers.contract.tickets import RUN_NEXT_JOB
 from workers.host import WorkerHost
 from workers.models.loader import ModelUnusable
 from workers.models.serving import make_ready
-from workers.settings import worker_name, worker_settings
+from workers.settings import worker_id_at_nodes, worker_name, worker_settings
 
 log = logging.getLogger(__name__)
 
@@ -33,7 +33,7 @@ def _start(**_: Any) -> None:
     """Load the model before Celery takes tickets (`worker_process_init` never fires here)."""
     global _host
     settings = worker_settings()
-    _host = WorkerHost(settings, worker_name())
+    _host = WorkerHost(settings, worker_name(), worker_id_at_nodes(settings))
     _host.announce()
     try:
         _host.serve(*make_ready(settings))

@@ -1,4 +1,4 @@
-"""`/v1/chat/completions` and `/v1/completions`, also without `/v1`."""
+"""`/v1/chat/completions` and `/v1/completions`, also without `/v1`, and `/v1/models`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from api.connection import Connection
 from api.documentation import document
 from api.jobs.renderer import render_error
 from api.jobs.schema import JobSchema, StandardErrorSchema
-from api.json_body import read_json
+from api.json_body import read_raw_json
 from api.preferences import parse_preference
 from api.protocols import Protocol, Room
 from api.replies import json_reply
+from api.services import services
 from api.standard.adapter import (
     chat_job,
     completion_jobs,
@@ -27,8 +28,15 @@ from api.standard.adapter import (
     renamed,
 )
 from api.standard.answer_stream import answer_stream
+from api.standard.models import list_models, named_model
 from api.standard.renderer import render_chat, render_completion, render_completions
-from api.standard.schema import AnswerSchema, ChatSchema, CompletionSchema
+from api.standard.schema import (
+    AnswerSchema,
+    ChatSchema,
+    CompletionSchema,
+    ModelSchema,
+    ModelsSchema,
+)
 from api.standard.stream import ChunkWriter, chat_chunks, completion_chunks
 from workers.contract.job_record import JobRecord
 
@@ -61,7 +69,9 @@ def chat() -> Response:
     A client that leaves cancels its job, unless it sent `Prefer: respond-async` or
     `Prefer: wait=N` (seconds), by which the answer may be a job.
     """
-    body = read_json(request)
+    raw, body = read_raw_json(request)
+    if (elsewhere := _forwarded(raw, body)) is not None:
+        return elsewhere
     fields = read_chat(body)
     if parse_preference(request.headers.get("Prefer")).is_given:
         return synchronous.call(CHAT, body)
@@ -92,7 +102,9 @@ def complete() -> Response:
 
     Each prompt is a job of its own. A client that leaves cancels them.
     """
-    body = read_json(request)
+    raw, body = read_raw_json(request)
+    if (elsewhere := _forwarded(raw, body)) is not None:
+        return elsewhere
     fields = read_completion(body)
     if parse_preference(request.headers.get("Prefer")).is_given:
         return synchronous.call(COMPLETION, body)
@@ -102,6 +114,41 @@ def complete() -> Response:
             made, records, _completion_chunks(records, fields), Connection(request.environ)
         )
     return json_reply(render_completions(synchronous.results_of(made, records)))
+
+
+@document(
+    blueprint,
+    "/v1/models",
+    "GET",
+    answers={200: ModelsSchema},
+    errors={(401, 503): StandardErrorSchema},
+)
+def models() -> Response:
+    """List the models that requests can name."""
+    made = services()
+    body = {"project": made.settings.project, "object": "list", "data": list_models(made)}
+    return json_reply(body)
+
+
+@document(
+    blueprint,
+    "/v1/models/<path:name>",
+    "GET",
+    answers={200: ModelSchema},
+    errors={(401, 404, 503): StandardErrorSchema},
+)
+def model(name: str) -> Response:
+    """Look at one model."""
+    return json_reply(named_model(services(), name))
+
+
+def _forwarded(raw: bytes, body: Mapping[str, Any]) -> Response | None:
+    """The answer of another server, where the request is for a model that is not served here."""
+    made, name = services(), body.get("model")
+    if made.node is None or not isinstance(name, str) or made.submission.is_known(name):
+        return None
+    connection = Connection(request.environ)
+    return made.node.forwarding.forward(name, request.path, raw, request.headers, connection)
 
 
 def _completion_chunks(records: Sequence[JobRecord], fields: Mapping[str, Any]) -> ChunkWriter:

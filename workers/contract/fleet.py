@@ -9,6 +9,7 @@ import msgspec
 
 from workers.contract import keys
 from workers.contract.redis_client import Client
+from workers.contract.registrations import WorkerKind
 
 WORKER_TTL_S = 12
 """A worker that was not heard of for so long does not count any more."""
@@ -33,6 +34,8 @@ class WorkerCard:
         host: name of the machine or container it runs on, where `pid` is its process.
         started_ms: when the process started, milliseconds since the epoch.
         step: number of the engine's last step; stands still when the engine hangs.
+        kind: what it makes.
+        cid: twelve hex digits by which nodes tell it from others, also after a restart.
     """
 
     name: str
@@ -44,6 +47,8 @@ class WorkerCard:
     pid: int
     started_ms: int
     step: int = 0
+    kind: WorkerKind = WorkerKind.TEXT
+    cid: str = ""
 
 
 class Fleet:

@@ -20,6 +20,8 @@ SWEEPER = f"{PREFIX}sweeper"
 """Which worker sweeps; expires."""
 NEWS = f"{PREFIX}news"
 """Channel: ids of jobs whose streams have grown, "ended " before those that ended."""
+MODEL_SERVERS = f"{PREFIX}model-servers"
+"""Set: ids of servers that registered here; expires with the last one's registration."""
 
 
 def job(job_id: str) -> str:
@@ -40,6 +42,41 @@ def waiting(model: str) -> str:
 def worker(name: str) -> str:
     """Hash: what a worker says of itself."""
     return f"{PREFIX}worker:{name}"
+
+
+def registrar(node: str) -> str:
+    """Which worker registers models with a node; expires."""
+    return f"{PREFIX}registrar:{node}"
+
+
+def registered(node: str) -> str:
+    """Hash: what a node was told of; expires a day after the last change."""
+    return f"{PREFIX}registered:{node}"
+
+
+def node_status(node: str) -> str:
+    """How things stand with a node, in JSON; expires."""
+    return f"{PREFIX}node-status:{node}"
+
+
+def model_server(server: str) -> str:
+    """What a server said when it registered here; expires unless it does so again."""
+    return f"{PREFIX}model-server:{server}"
+
+
+def forwarded(server: str) -> str:
+    """Sorted set: requests that a server works on, by when their mark lapses; expires with it."""
+    return f"{PREFIX}forwarded:{server}"
+
+
+def set_aside(address: str) -> str:
+    """There while an address that did not answer is not tried; expires."""
+    return f"{PREFIX}set-aside:{address}"
+
+
+def turn(model: str) -> str:
+    """Counter: whose turn it is among servers that are equally busy; expires when unused."""
+    return f"{PREFIX}turn:{model}"
 
 
 def of_an_end(job_id: str, model: str) -> list[str]:

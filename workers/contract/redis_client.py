@@ -58,6 +58,8 @@ class Scripts:
         self.finish = client.register_script(_source("finish"))
         self.requeue = client.register_script(_source("requeue"))
         self.cancel = client.register_script(_source("cancel"))
+        self.take = client.register_script(_source("take"))
+        self.keep = client.register_script(_source("keep"))
 
 
 def text(value: Any) -> str:

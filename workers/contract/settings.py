@@ -129,6 +129,32 @@ class Settings:
     body_limit_bytes: int = _option(
         1024 * 1024, "largest request body", group="HTTP", low=1024, high=2**30
     )
+    node_url: tuple[str, ...] = _option(
+        (),
+        "node of the AI model interface standard to register the model with; port 6000 unless "
+        "given; http://KEY@host sends a key; may be given several times",
+        group="nodes",
+    )
+    project: str = _option("Neodim", "project that the model belongs to", group="nodes")
+    public_url: str | None = _option(
+        None,
+        "how others reach this service, such as https://example.org; without it the address and "
+        "port listened on, so to be given with 0.0.0.0 and nodes on other hosts",
+        group="nodes",
+    )
+    node_key: tuple[str, ...] = _option(
+        (),
+        "act as a node: model servers that send this key may register here, and are forwarded "
+        "requests; may be given several times",
+        group="nodes",
+    )
+    forward_timeout_s: int = _option(
+        120,
+        "seconds in which a registered server must begin to answer, else the next one is asked",
+        group="nodes",
+        low=1,
+        high=3600,
+    )
     redis_url: str | None = _option(
         None,
         "Redis to use; without it $REDIS_URL, else one is started in the data directory",

@@ -8,8 +8,8 @@ import threading
 import time
 from dataclasses import dataclass
 
+from workers.contract.public_url import address_to_try
 from workers.contract.settings import VERSION, Settings
-from workers.launcher.listening import address_to_try
 
 POLL_S = 0.3
 PATIENCE_S = 30

@@ -64,12 +64,6 @@ def free_loopback_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def address_to_try(address: str) -> str:
-    """The host part of a URL by which this host reaches what listens on an address."""
-    reachable = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(address, address)
-    return f"[{reachable}]" if ":" in reachable else reachable
-
-
 def _resolve(address: str, port: int) -> tuple[int, tuple[str, int]]:
     try:
         found = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM)

@@ -6,11 +6,13 @@ import re
 from pathlib import Path
 from typing import Any
 
+from workers.contract import http_address
 from workers.launcher.errors import BadFlag
 from workers.launcher.layer_split import parse_layers
 
 GROUP_SIZE = "group_size"
-API_KEY = "api_key"
+KEYS = frozenset({"api_key", "node_key"})
+URLS = frozenset({"node_url", "public_url"})
 PATHS = frozenset({"cache_dir", "api_keys_file", "data_dir", "config"})
 
 
@@ -30,7 +32,9 @@ def allowed_for(option: Any) -> str:
     low, high = option.metadata["low"], option.metadata["high"]
     if option.name == GROUP_SIZE:
         return "-1 (none), a whole number from 1 up"
-    if option.name == API_KEY:
+    if option.name in URLS:
+        return http_address.ALLOWED
+    if option.name in KEYS:
         return "visible ASCII characters, no spaces"
     if option.metadata["choices"]:
         return ", ".join(option.metadata["choices"])
@@ -81,10 +85,20 @@ def checked(option: Any, value: Any, source: str, base: Path) -> Any:
         raise refusal(option, value, source)
     if option.name == "layers":
         parse_layers(str(value), source)
-    if option.name == API_KEY and not re.fullmatch(r"[!-~]+", str(value)):
+    if option.name in KEYS and not re.fullmatch(r"[!-~]+", str(value)):
         # A key is a secret, and is not shown.
         raise refusal(option, None, source)
+    if option.name in URLS and not _is_url(str(value)):
+        # What stands before an @ is a key too.
+        raise refusal(option, None if "@" in str(value) else value, source)
     return _absolute(option.name, value, base)
+
+
+def _is_url(text: str) -> bool:
+    try:
+        return not http_address.parse_http_url(text).query
+    except ValueError:
+        return False
 
 
 def refusal(option: Any, value: object, source: str) -> BadFlag:

@@ -66,6 +66,8 @@ def warnings_about(settings: Settings, model: ServedModel) -> list[str]:
             f"WARNING: everyone who reaches {settings.listen_address}:{settings.listen_port} can "
             "use this service; set --api-key or --api-keys-file"
         )
+    if settings.node_url and settings.public_url is None and _is_any(settings.listen_address):
+        warnings.append("--public-url: not given, so nodes are told an address of this host alone")
     if unused := _changed(settings, FOR_GPTQ):
         warnings.append(f"{unused}: ignored, for --precision=gptq2, gptq4 and gptq8 only")
     if unused := _changed(settings, FOR_FLOAT4):
@@ -73,6 +75,11 @@ def warnings_about(settings: Settings, model: ServedModel) -> list[str]:
     if model.is_local and settings.model_revision is not None:
         warnings.append("--model-revision: ignored, for models from the hub only")
     return warnings
+
+
+def _is_any(address: str) -> bool:
+    """Whether listening on the address means listening on every one of this host."""
+    return address in ("0.0.0.0", "::")
 
 
 def _changed(settings: Settings, names: tuple[str, ...]) -> str:

@@ -36,6 +36,8 @@ def good_value(option: Any) -> str:
         return str(option.metadata["choices"][-1])
     if kind_of(option) is int:
         return str(option.metadata["low"] or 1)
+    if option.name.endswith("_url") and option.name != "redis_url":
+        return "http://127.0.0.1:6000"
     return "0,a" if option.name == "layers" else "/some/where"
 
 
@@ -140,7 +142,7 @@ def test_the_nearest_flag_is_meant_when_two_letters_are_swapped(option: Any) -> 
     assert f"; did you mean {flag}?" in message
 
 
-@pytest.mark.parametrize("flag", ["--nope", "--foo", "--seed", "--nothing", "--prot", "--x", "-x"])
+@pytest.mark.parametrize("flag", ["--nope", "--foo", "--seed", "--nothing", "--x", "-x"])
 def test_no_flag_is_suggested_for_a_word_that_has_only_letters_in_common(flag: str) -> None:
     message = refusal_of(f"{flag}=1")
 
@@ -154,6 +156,22 @@ def test_a_group_has_some_weights_or_there_are_no_groups(value: str, is_allowed:
     else:
         expected = "--group-size: 0 is not allowed; allowed: -1 (none), a whole number from 1 up"
         assert refusal_of(f"--group-size={value}") == expected
+
+
+@pytest.mark.parametrize(
+    "url", ["127.0.0.1:6000", "ftp://a", "http://", "http://a b", "http://a:99999", "http://a?b=c"]
+)
+def test_a_url_is_refused_unless_it_is_one_of_http_with_a_host(url: str) -> None:
+    message = refusal_of("--node-url", url)
+
+    expected = "is not allowed; allowed: an http:// or https:// URL with a host"
+    assert message == f'--node-url: "{url}" {expected}'
+
+
+def test_a_key_in_a_url_that_is_refused_is_not_shown() -> None:
+    message = refusal_of("--node-url", "http://secret@a:99999")
+
+    assert "secret" not in message
 
 
 def test_an_abbreviated_flag_is_refused() -> None:

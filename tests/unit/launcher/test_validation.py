@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
+from workers.contract.public_url import address_to_try
 from workers.contract.settings import Settings
 from workers.launcher.api_keys import all_keys
 from workers.launcher.errors import BadFlag
-from workers.launcher.listening import address_to_try, check_listening, is_loopback
+from workers.launcher.listening import check_listening, is_loopback
 from workers.launcher.model_files import ServedModel
 from workers.launcher.validation import check_model, warnings_about
 
@@ -118,6 +119,19 @@ def test_one_loud_line_warns_of_an_open_address_without_a_key() -> None:
     assert len(warnings) == 1
     assert warnings[0].startswith("WARNING: everyone who reaches 0.0.0.0:8787")
     assert with_key == []
+
+
+def test_a_line_warns_of_nodes_that_are_told_an_address_of_this_host_alone() -> None:
+    everywhere = Settings(
+        listen_address="0.0.0.0", api_key=("k",), node_url=("http://127.0.0.1:6000",)
+    )
+
+    warnings = warnings_about(everywhere, HUB)
+    with_url = warnings_about(replace(everywhere, public_url="http://example.org"), HUB)
+
+    assert len(warnings) == 1
+    assert warnings[0].startswith("--public-url: not given")
+    assert with_url == []
 
 
 def test_keys_come_from_flags_and_file_each_once(tmp_path: Path) -> None:

@@ -1,0 +1,37 @@
+"""What there is to register: the workers that are ready, as a node wants to know them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from workers.contract.fleet import WorkerCard, WorkerState
+from workers.contract.registrations import ModelType, Registration, WorkerKind
+
+CALLS: Mapping[WorkerKind, tuple[ModelType, str]] = {
+    WorkerKind.TEXT: (ModelType.TEXT, "/v1/chat/completions"),
+    WorkerKind.IMAGE: (ModelType.TEXT_TO_IMAGE, "/v1/images/generations"),
+    WorkerKind.EDITING: (ModelType.IMAGE_EDITING, "/v1/images/edits"),
+}
+"""What each kind of worker is to a node, and where it is called."""
+
+
+def registrations_of(
+    cards: Iterable[WorkerCard], project: str, public_url: str
+) -> list[Registration]:
+    """One registration for each worker that is ready, in a fixed order.
+
+    Args:
+        cards: of every worker.
+        project: to which their models belong.
+        public_url: start of the URLs at which they are called.
+    """
+    ready = (card for card in cards if card.state is WorkerState.READY)
+    made = (_registration_of(card, project, public_url) for card in ready)
+    return sorted(made, key=lambda each: each.identity)
+
+
+def _registration_of(card: WorkerCard, project: str, public_url: str) -> Registration:
+    kind, path = CALLS[card.kind]
+    return Registration(
+        project=project, model=card.model, api=public_url + path, type=kind, cid=card.cid
+    )
