@@ -75,7 +75,7 @@ class _AnswerStream:
         self._records = records
         self._chunks = chunks
         self._connection = connection
-        self._n_ended = 0
+        self._open = {each.id: each for each in records}
 
     def before_head(self, news: Iterator[News]) -> list[News]:
         """Wait for what decides that the head may go out; gives what came until then."""
@@ -85,7 +85,7 @@ class _AnswerStream:
             for each in news:
                 known.append(each)
                 if each is not None:
-                    self._raise_failure(*each)
+                    self._note_end(*each)
                 is_telling = each is not None and each[1].kind != "state"
                 if is_telling or time.monotonic() - started >= PING_S:
                     return known
@@ -93,7 +93,7 @@ class _AnswerStream:
         except ServiceStopping:
             raise
         except BaseException:
-            synchronous.cancel_all(self._made, self._records)
+            self._cancel()
             raise
         return known
 
@@ -103,8 +103,7 @@ class _AnswerStream:
         try:
             yield from self._chunks.begin()
             yield from self._told(news)
-            if self._n_ended < len(self._records):
-                self._raise_leaving()
+            self._raise_leaving()
             ended = [self._made.store.get(each.id) for each in self._records]
             yield from self._chunks.end(ended)
             is_whole = True
@@ -119,15 +118,14 @@ class _AnswerStream:
             yield error_frame(render_error(problem_of(failure)))
         finally:
             if not is_whole:
-                synchronous.cancel_all(self._made, self._records)
+                self._cancel()
 
     def _told(self, news: Iterator[News]) -> Iterator[bytes]:
         silent_since = time.monotonic()
         for each in news:
             frames: Iterator[bytes] = iter(())
             if each is not None:
-                self._raise_failure(*each)
-                self._n_ended += each[1].is_last
+                self._note_end(*each)
                 if each[1].kind == "delta":
                     frames = self._chunks.delta(*each)
             elif time.monotonic() - silent_since >= PING_S:
@@ -136,13 +134,18 @@ class _AnswerStream:
                 yield frame
                 silent_since = time.monotonic()
 
-    def _raise_failure(self, job_id: str, event: JobEvent) -> None:
+    def _note_end(self, job_id: str, event: JobEvent) -> None:
         if event.is_last:
+            self._open.pop(job_id, None)
             synchronous.raise_failure(self._made.store.get(job_id))
 
+    def _cancel(self) -> None:
+        synchronous.cancel_all(self._made, list(self._open.values()))
+
     def _raise_leaving(self) -> None:
-        """Say why the news stopped before the end."""
+        """Say why the news stopped before the end, if they did."""
+        if not self._open:
+            return
         if stopping.is_begun():
             raise ServiceStopping(self._records[0].id)
-        if not self._connection.is_open():
-            raise ClientGone("the client closed its connection")
+        raise ClientGone("the client closed its connection")
