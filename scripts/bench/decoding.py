@@ -109,9 +109,12 @@ def step_times(
     engine: OurEngine, maker: PromptMaker, n_rows: int, prompt_tokens: int, n: int = TIMED_STEPS
 ) -> list[float]:
     """Seconds of steps in which so many rows get a token and nothing else happens."""
-    load = maker.load(n_rows, prompt_tokens, n + 4, ("steps", n_rows, prompt_tokens))
+    # As many tokens as have room: no row may end while the prompts of others are still read.
+    n_new = engine.max_length - 2 * prompt_tokens
+    load = maker.load(n_rows, prompt_tokens, n_new, ("steps", n_rows, prompt_tokens))
     rows = engine.start_rows(requests_of(load))
     times = engine.do(lambda: [engine.step() for _ in range(n)])
+    assert not any(each.ear.is_ended for each in rows), "every row got a token in every step"
     engine.abandon(rows)
     return times
 

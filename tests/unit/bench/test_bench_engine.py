@@ -67,6 +67,17 @@ def test_steps_are_timed_one_by_one_and_leave_the_engine_idle(setup: Setup) -> N
     assert engine.is_idle
 
 
+def test_no_row_ends_before_all_are_read_and_their_steps_are_timed(setup: Setup) -> None:
+    engine = OurEngine(CHOICE, slots=8, chunk=4)
+    n_before = engine.n_read_tokens
+
+    step_times(engine, setup.maker, 8, 20, n=5)
+
+    # The first rows get some thirty tokens more while the prompts of the others are read.
+    assert engine.n_read_tokens - n_before > 8 * (20 + 5 + 4)
+    assert engine.is_idle
+
+
 def test_decode_has_a_row_for_every_batch(setup: Setup) -> None:
     assert [row["batch"] for row in decode(setup).rows] == [1, 3]
 
