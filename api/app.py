@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from functools import partial
 from typing import Any
 
@@ -9,6 +10,7 @@ from flask import Flask
 from flask_smorest import Api
 
 from api import auth, cors, docs, errors, health, request_id, services
+from api.bell import Bell
 from api.fleet_view import FleetView
 from api.jobs import routes as jobs
 from api.neodim import routes as neodim
@@ -16,6 +18,7 @@ from api.node import routes as node
 from api.node.acting import make_node
 from api.protocols import Protocols, Room, error_body_by_path
 from api.settings import Settings, read_settings, redis_address
+from api.standard import routes as standard
 from api.submission import Submission
 from workers.contract.fleet import Fleet
 from workers.contract.redis_client import connect
@@ -23,8 +26,8 @@ from workers.contract.settings import VERSION
 from workers.contract.store import JobStore
 from workers.contract.tickets import make_celery, send_ticket
 
-PROTOCOLS = (neodim.NEODIM,)
-ROOMS: tuple[Room, ...] = (neodim.ROOM, jobs.ROOM, health.ROOM)
+PROTOCOLS = (neodim.NEODIM, standard.CHAT, standard.COMPLETION)
+ROOMS: tuple[Room, ...] = (neodim.ROOM, standard.ROOM, jobs.ROOM, health.ROOM)
 
 
 def create_app(settings: Settings | None = None) -> Flask:
@@ -62,7 +65,8 @@ def _optional_rooms(settings: Settings) -> list[Room]:
 
 def _key_rings_of_rooms(settings: Settings) -> dict[str, auth.KeyRing]:
     """Rooms, by the start of their paths, that have keys of their own."""
-    return {room.prefix: auth.KeyRing(settings.node_key) for room in _optional_rooms(settings)}
+    ring = auth.KeyRing(settings.node_key)
+    return {prefix: ring for room in _optional_rooms(settings) for prefix in room.prefixes}
 
 
 def _make_services(settings: Settings) -> services.Services:
@@ -74,9 +78,11 @@ def _make_services(settings: Settings) -> services.Services:
     return services.Services(
         settings=settings,
         store=store,
+        bell=Bell(client),
         fleet=fleet,
         submission=Submission(store, fleet, send, settings),
         protocols=Protocols(PROTOCOLS),
+        started_ms=int(time.time() * 1000),
         node=make_node(settings, client),
     )
 

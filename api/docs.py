@@ -95,7 +95,7 @@ def _notes(schema: Mapping[str, Any]) -> str:
     if "enum" in schema:
         notes.append("one of " + ", ".join(map(str, schema["enum"])))
     if "minimum" in schema:
-        notes.append(f"{schema['minimum']} to {schema['maximum']}")
+        notes.append(f"{schema['minimum']} to {schema.get('maximum', 'any')}")
     if "default" in schema:
         notes.append(f"default {schema['default']!r}")
     return "; ".join(notes)

@@ -23,6 +23,7 @@ def document(
     body: type[Schema] | None = None,
     headers: tuple[str, ...] = (),
     query: tuple[str, ...] = (),
+    also: tuple[str, ...] = (),
 ) -> Callable[[View], View]:
     """Serve a path by the decorated function, whose docstring is its description.
 
@@ -35,6 +36,7 @@ def document(
         body: the JSON body that is wanted; the function reads it itself.
         headers: request headers that have a meaning here.
         query: query parameters that have a meaning here.
+        also: other paths that are the same.
     """
     responses = {str(status): _response(status, what) for status, what in answers.items()}
     for statuses, schema in errors.items():
@@ -50,7 +52,9 @@ def document(
 
     def register(view: View) -> View:
         documented = blueprint.doc(**description)(view)
-        blueprint.add_url_rule(path, view.__name__, documented, methods=[method])
+        for n, each in enumerate((path, *also)):
+            name = f"{view.__name__}_{n}" if n else view.__name__
+            blueprint.add_url_rule(each, name, documented, methods=[method])
         return view
 
     return register

@@ -50,6 +50,8 @@ ANSWERS: Mapping[type[errors.NeodimError], Answer] = {
     rejections.PathNotFound: Answer(404, 2013),
     rejections.MethodNotAllowed: Answer(405, 2014),
     rejections.ClientGone: Answer(499, 2015),
+    errors.TemplateRefused: Answer(400, 2016),
+    rejections.UnsupportedParameter: Answer(400, 2017),
     errors.JobError: Answer(500, 2021),
     errors.JobNotFound: Answer(404, 2022),
     errors.LeaseLost: Answer(500, 2023),
@@ -114,6 +116,9 @@ def problem_of(error: errors.NeodimError) -> Problem:
         headers["Retry-After"] = str(kind.retry_after_s)
     if isinstance(error, rejections.Unauthorized):
         headers["WWW-Authenticate"] = 'Bearer realm="neodim"'
+    if kind is rejections.JobCancelled:
+        # OpenAI's clients would send the same request again after a 409.
+        headers["X-Should-Retry"] = "false"
     param = error.field if isinstance(error, errors.InvalidParams) else None
     return Problem(
         status=answer.status,

@@ -63,13 +63,27 @@ class Whole(fields.Integer):
 
 
 class Number(fields.Float):
-    """A finite number."""
+    """A finite number, from `low` to `high` where they are given."""
 
     default_error_messages = _REQUIRED
+
+    def __init__(
+        self, *, low: float | None = None, high: float | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        self.low = low
+        self.high = high
+        limits = {"minimum": low, "maximum": high}
+        given = {name: limit for name, limit in limits.items() if limit is not None}
+        self.metadata = {**given, **self.metadata}
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise ValidationError(f"must be a number, not {shown(value)}")
+        if self.low is not None and value < self.low:
+            raise ValidationError(f"must be at least {self.low}, not {shown(value)}")
+        if self.high is not None and value > self.high:
+            raise ValidationError(f"must be at most {self.high}, not {shown(value)}")
         try:
             return float(value)
         except OverflowError:

@@ -23,17 +23,24 @@ class FleetView:
         self._cards: list[WorkerCard] = []
         self._valid_until = 0.0
 
+    def models(self) -> list[str]:
+        """Names of the models that workers serve or load, each once."""
+        return sorted({card.model for card in self._known()})
+
     def workers(self, model: str) -> list[WorkerCard]:
         """Every worker of the model.
 
         Raises:
             redis.RedisError: Redis does not answer.
         """
+        return [card for card in self._known() if card.model == model]
+
+    def _known(self) -> list[WorkerCard]:
         now = time.monotonic()
         if now >= self._valid_until:
             self._cards = self._fleet.workers()
             self._valid_until = now + self._max_age_s
-        return [card for card in self._cards if card.model == model]
+        return self._cards
 
     def ready(self, model: str) -> list[WorkerCard]:
         """The workers of the model that take jobs now."""

@@ -26,7 +26,7 @@ loglevel = "warning"
 control_socket_disable = True
 
 _CONNECTION_GRACE_S = 5
-"""Of open requests at a stop; a worker that ends them then has ended when the master's time is up."""
+"""Of open requests at a stop: a worker that ends them then has ended in the master's time."""
 
 
 def post_worker_init(worker: Any) -> None:

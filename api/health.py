@@ -61,4 +61,4 @@ def ready() -> Response:
     )
 
 
-ROOM = Room(blueprint=blueprint, prefix="/health/", error_body=render_error)
+ROOM = Room(blueprint=blueprint, prefixes=("/health/",), error_body=render_error)

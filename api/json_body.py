@@ -27,9 +27,17 @@ def read_json(request: Request, *, needs_media_type: bool = True) -> dict[str, A
         WrongMediaType: it is said to be something else.
         BodyTooLarge: it is longer than the application's `MAX_CONTENT_LENGTH`.
     """
+    return read_raw_json(request, needs_media_type=needs_media_type)[1]
+
+
+def read_raw_json(
+    request: Request, *, needs_media_type: bool = True
+) -> tuple[bytes, dict[str, Any]]:
+    """The request's body as it came, and what it says; else like `read_json`."""
     if needs_media_type and not request.is_json:
         raise WrongMediaType("the Content-Type must be application/json")
-    return parse_object(read_body(request))
+    raw = read_body(request)
+    return raw, parse_object(raw)
 
 
 def read_body(request: Request) -> bytes:

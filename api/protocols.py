@@ -19,6 +19,10 @@ from workers.contract.job_record import JobRecord
 from workers.contract.text_job import TextJob
 
 
+def _as_it_is(error: InvalidParams) -> InvalidParams:
+    return error
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Protocol:
     """One protocol.
@@ -27,11 +31,13 @@ class Protocol:
         name: by which jobs and `/v1/jobs` know it.
         load: translates a request's JSON object; raises `RequestRejected`.
         render: writes the result of a record that has one.
+        rename: turns an error about a canonical job into one about the protocol's own fields.
     """
 
     name: str
     load: Callable[[Mapping[str, Any], Settings], TextJob]
     render: Callable[[JobRecord], dict[str, Any]]
+    rename: Callable[[InvalidParams], InvalidParams] = _as_it_is
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,12 +46,12 @@ class Room:
 
     Args:
         blueprint: the endpoints.
-        prefix: start of their paths, for which `error_body` writes the errors.
+        prefixes: starts of their paths, for which `error_body` writes the errors.
         error_body: how errors are written there.
     """
 
     blueprint: Blueprint
-    prefix: str
+    prefixes: tuple[str, ...]
     error_body: ErrorBody
 
 
@@ -77,10 +83,11 @@ class Protocols:
 
 def error_body_by_path(rooms: Sequence[Room], default: ErrorBody) -> Callable[[str], ErrorBody]:
     """How errors are written, by path: that of the longest prefix, else the default."""
-    longest_first = sorted(rooms, key=lambda room: len(room.prefix), reverse=True)
+    bodies = {prefix: room.error_body for room in rooms for prefix in room.prefixes}
+    longest_first = sorted(bodies, key=len, reverse=True)
 
     def error_body(path: str) -> ErrorBody:
-        found = (room.error_body for room in longest_first if path.startswith(room.prefix))
+        found = (bodies[prefix] for prefix in longest_first if path.startswith(prefix))
         return next(found, default)
 
     return error_body

@@ -2,7 +2,19 @@
 
 from __future__ import annotations
 
-from workers.contract.errors import JobError, NeodimError, RequestRejected, Unavailable
+from workers.contract.errors import (
+    InvalidParams,
+    JobError,
+    NeodimError,
+    RequestRejected,
+    Unavailable,
+)
+
+
+class UnsupportedParameter(InvalidParams):
+    """The request wants what other servers of its protocol may do, and this one does not."""
+
+    code = "unsupported_parameter"
 
 
 class MalformedBody(RequestRejected):

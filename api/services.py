@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from flask import Flask, current_app
 
+from api.bell import Bell
 from api.fleet_view import FleetView
 from api.node.acting import Node
 from api.protocols import Protocols
@@ -23,14 +24,17 @@ class Services:
     """Everything that a request may need.
 
     Args:
+        started_ms: when this process started, milliseconds since the epoch.
         node: models of other servers, and the way there; None = this service is no node.
     """
 
     settings: Settings
     store: JobStore
+    bell: Bell
     fleet: FleetView
     submission: Submission
     protocols: Protocols
+    started_ms: int
     node: Node | None = None
 
     def own_job(self, job_id: str, owner: str) -> JobRecord:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from api import stopping
 from api.fleet_view import FleetView
 from api.protocols import Protocol
 from api.settings import Settings
-from workers.contract.errors import InvalidParams, ModelLoading, QueueUnavailable
+from workers.contract.errors import InvalidParams, ModelLoading, QueueUnavailable, UnknownModel
 from workers.contract.job_record import JobRecord
 from workers.contract.store import JobStore
 from workers.contract.text_job import TextJob
+
+POLL_S = 0.25
 
 log = logging.getLogger(__name__)
 
@@ -48,7 +52,7 @@ class Submission:
             protocol: reads the request.
             body: the request's JSON object.
             owner: fingerprint of the API key, "" = none.
-            needs_worker: whether to refuse when no worker is ready.
+            needs_worker: whether to refuse when no worker gets ready.
 
         Raises:
             RequestRejected: the request cannot be done as asked.
@@ -56,9 +60,35 @@ class Submission:
             redis.RedisError: the store took nothing.
         """
         job = protocol.load(body, self._settings)
-        self._check_fits(job)
-        if needs_worker and not self._fleet.ready(job.model):
-            raise ModelLoading(f"the model {job.model} is not ready yet")
+        return self.admit(protocol, [job], owner, needs_worker=needs_worker)[0]
+
+    def admit(
+        self, protocol: Protocol, jobs: Sequence[TextJob], owner: str, *, needs_worker: bool
+    ) -> list[JobRecord]:
+        """Put jobs in line, all or none.
+
+        Args:
+            protocol: which asked for them.
+            jobs: at least one.
+            owner: fingerprint of the API key, "" = none.
+            needs_worker: whether to refuse when no worker gets ready.
+
+        Raises:
+            RequestRejected: one cannot be done as asked.
+            ModelLoading: no worker is ready.
+            redis.RedisError: the store did not take them.
+        """
+        for job in jobs:
+            self._check_model(job)
+            try:
+                self._check_fits(job)
+            except InvalidParams as error:
+                raise protocol.rename(error) from None
+        if needs_worker:
+            self._await_worker(jobs[0].model)
+        return [self._create(protocol, job, owner) for job in jobs]
+
+    def _create(self, protocol: Protocol, job: TextJob, owner: str) -> JobRecord:
         record = self._store.create(protocol.name, job, owner)
         try:
             self._send_ticket(job.model)
@@ -66,6 +96,26 @@ class Submission:
             # The job is safe in its record; the sweeper sends the missing ticket.
             log.warning("no ticket for job %s: %s", record.id, error)
         return record
+
+    def _await_worker(self, model: str) -> None:
+        """Give a worker that starts again the time that it is given."""
+        deadline = time.monotonic() + self._settings.model_wait_s
+        while not self._fleet.ready(model):
+            if time.monotonic() >= deadline or stopping.is_begun():
+                raise ModelLoading(f"the model {model} is not ready yet")
+            time.sleep(POLL_S)
+
+    def is_known(self, model: str) -> bool:
+        """Whether the settings or a worker name such a model."""
+        return model in self._models()
+
+    def _models(self) -> list[str]:
+        return sorted({self._settings.model_name, *self._fleet.models()})
+
+    def _check_model(self, job: TextJob) -> None:
+        if not self.is_known(job.model):
+            names = ", ".join(self._models())
+            raise UnknownModel(f"model: {job.model[:100]!r} is not served here; known: {names}")
 
     def _check_fits(self, job: TextJob) -> None:
         """Refuse what no worker could ever run."""
@@ -75,6 +125,7 @@ class Submission:
         if job.n_sequences > slots:
             problem = f"must be at most {slots}, what a worker generates at once"
             raise InvalidParams("sequences_count", problem)
-        if longest is not None and job.max_new_tokens >= longest:
+        n_new = job.max_new_tokens or 0
+        if longest is not None and n_new >= longest:
             problem = f"must be at most {longest - 1}: {longest} tokens have room, prompt included"
             raise InvalidParams("generated_tokens_count", problem)

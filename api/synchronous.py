@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from flask import Response, request
@@ -14,12 +15,13 @@ from api.connection import Connection
 from api.jobs.renderer import job_reply
 from api.preferences import Preference, parse_preference
 from api.protocols import Protocol
-from api.rejections import ClientGone, JobCancelled
+from api.rejections import JobCancelled, ServiceStopping
 from api.replies import json_reply
 from api.services import Services, services
 from api.waiting import wait_for_end
-from workers.contract.errors import JobFailed
+from workers.contract.errors import JobFailed, JobNotFound, NeodimError
 from workers.contract.job_record import JobRecord, JobState
+from workers.contract.text_job import TextJob
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +34,55 @@ def submit(
     record = made.submission.submit(protocol, body, owner(), needs_worker=needs_worker)
     request_id.adopt(record.id)
     return made, record
+
+
+def admit(protocol: Protocol, jobs: Sequence[TextJob]) -> tuple[Services, list[JobRecord]]:
+    """Put the current request's jobs in line; its answer goes by the id of the first."""
+    made = services()
+    records = made.submission.admit(protocol, jobs, owner(), needs_worker=True)
+    request_id.adopt(records[0].id)
+    return made, records
+
+
+def results_of(made: Services, records: Sequence[JobRecord]) -> list[JobRecord]:
+    """Wait for jobs; a client that leaves cancels them.
+
+    Raises:
+        NeodimError: one failed or was cancelled; the others are cancelled then.
+        ClientGone: nobody waits any more.
+    """
+    connection = Connection(request.environ)
+    try:
+        ended = [wait_for_end(made.bell, made.store, each.id, connection) for each in records]
+        for each in ended:
+            raise_failure(each)
+    except ServiceStopping:
+        raise
+    except NeodimError:
+        cancel_all(made, records)
+        raise
+    return ended
+
+
+def cancel_all(made: Services, records: Sequence[JobRecord]) -> None:
+    """Cancel jobs whose result nobody wants any more."""
+    for record in records:
+        log.info("nobody waits for job %s any more, so it is cancelled", record.id)
+        with suppress(JobNotFound):
+            made.store.cancel(record.id)
+
+
+def raise_failure(record: JobRecord) -> None:
+    """Make an error of a job that ended without a whole result.
+
+    Raises:
+        JobFailed: it failed.
+        JobCancelled: it was cancelled.
+    """
+    if record.error is not None:
+        raise JobFailed(*record.error)
+    if record.state is JobState.CANCELLED:
+        raise JobCancelled(record.id)
 
 
 def call(protocol: Protocol, body: Mapping[str, Any]) -> Response:
@@ -47,7 +98,8 @@ def call(protocol: Protocol, body: Mapping[str, Any]) -> Response:
     preference = parse_preference(request.headers.get("Prefer"))
     made, record = submit(protocol, body, needs_worker=not preference.is_given)
     if not preference.is_given:
-        return finished(protocol, _wait_or_cancel(made, record))
+        (ended,) = results_of(made, [record])
+        return finished(protocol, ended)
     record = wait_as_preferred(made, record, preference)
     if not record.state.is_ended:
         return job_reply(record, made.protocols, 202, preference.headers)
@@ -63,7 +115,7 @@ def wait_as_preferred(made: Services, record: JobRecord, preference: Preference)
     if preference.wait_s is None:
         return record
     connection = Connection(request.environ)
-    return wait_for_end(made.store, record.id, connection, preference.wait_s)
+    return wait_for_end(made.bell, made.store, record.id, connection, preference.wait_s)
 
 
 def finished(
@@ -75,17 +127,5 @@ def finished(
         JobFailed: it failed.
         JobCancelled: it was cancelled.
     """
-    if record.error is not None:
-        raise JobFailed(*record.error)
-    if record.state is JobState.CANCELLED:
-        raise JobCancelled(record.id)
+    raise_failure(record)
     return json_reply(protocol.render(record), 200, headers)
-
-
-def _wait_or_cancel(made: Services, record: JobRecord) -> JobRecord:
-    try:
-        return wait_for_end(made.store, record.id, Connection(request.environ))
-    except ClientGone:
-        log.info("the client of job %s left, so it is cancelled", record.id)
-        made.store.cancel(record.id)
-        raise

@@ -14,7 +14,16 @@ import msgspec
 
 from neodim_sampling.errors import InvalidParams
 
-WARPERS = ("repetition_penalty", "temperature", "top_k", "top_p", "typical", "tfs", "top_a")
+WARPERS = (
+    "repetition_penalty",
+    "temperature",
+    "top_k",
+    "top_p",
+    "typical",
+    "tfs",
+    "top_a",
+    "min_p",
+)
 """Every warper, in the order in which they act unless a request says otherwise."""
 
 
@@ -63,6 +72,7 @@ class WarperParams:
         typical: 0 < x < 1, mass of locally typical sampling.
         tfs: 0 < x <= 1, threshold of tail-free sampling.
         top_a: 0 < x <= 1, threshold of top-a sampling.
+        min_p: 0 < x <= 1, least probability kept, as a share of the highest.
         penalty_alpha: > 0, turns on contrastive search over the `top_k` (> 1) best tokens.
         order: the request's own list of warper names and "*"; empty = default order.
     """
@@ -73,6 +83,7 @@ class WarperParams:
     typical: float | None = None
     tfs: float | None = None
     top_a: float | None = None
+    min_p: float | None = None
     penalty_alpha: float | None = None
     order: tuple[str, ...] = ()
 
@@ -84,6 +95,7 @@ class WarperParams:
         _check("typical", self.typical, "above 0 and below 1", 0, 1, low_open=True, high_open=True)
         _check("tfs", self.tfs, "above 0 and at most 1", 0, 1, low_open=True)
         _check("top_a", self.top_a, "above 0 and at most 1", 0, 1, low_open=True)
+        _check("min_p", self.min_p, "above 0 and at most 1", 0, 1, low_open=True)
         _check("penalty_alpha", self.penalty_alpha, "above 0", low=0, low_open=True)
         if self.penalty_alpha is not None and (self.top_k is None or self.top_k < 2):
             raise InvalidParams("top_k", "must be at least 2 when penalty_alpha is given")
@@ -120,22 +132,49 @@ class RepetitionPenaltyParams:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AdditiveParams:
+    """What is added to the model's scores, before anything else looks at them.
+
+    Args:
+        presence_penalty: subtracted once from every token generated so far; negative favours them.
+        frequency_penalty: subtracted once for each time that a token was generated.
+        logit_bias: added to the scores of single token ids, each id once.
+    """
+
+    presence_penalty: float = 0.0
+    frequency_penalty: float = 0.0
+    logit_bias: tuple[tuple[int, float], ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check that all are numbers, naming the field at fault."""
+        _check("presence_penalty", self.presence_penalty, "finite")
+        _check("frequency_penalty", self.frequency_penalty, "finite")
+        for token, bias in self.logit_bias:
+            _check("logit_bias", token, "token ids from 0 on", low=0)
+            _check("logit_bias", bias, "finite numbers")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConstraintParams:
     """Which tokens are forbidden, before any warper.
 
     Args:
+        banned_ids: token ids that may not appear.
         words_whitelist: only tokens of these words may appear; None = any.
         words_blacklist: token sequences of these words may not appear.
         words_blacklist_at_start: tokens of these words may not be the first one generated.
         no_repeat_ngram_size: >= 1, no run of this many tokens may occur twice.
         can_stop_early: whether an end-of-text token may be generated.
+        can_be_empty: whether it may be the first one.
     """
 
+    banned_ids: tuple[int, ...] = ()
     words_whitelist: tuple[str, ...] | None = None
     words_blacklist: tuple[str, ...] = ()
     words_blacklist_at_start: tuple[str, ...] = ()
     no_repeat_ngram_size: int | None = None
     can_stop_early: bool = False
+    can_be_empty: bool = False
 
     def __post_init__(self) -> None:
         """Check that the lists can mean something."""
@@ -156,17 +195,66 @@ class StopParams:
         strings: non-empty strings or patterns, tried in this order at every step.
         kind: how they are read.
         required_matches: >= 1, steps in a row at which a string must match before it counts.
+        takes_earliest: whether of several that match at one step that counts which begins first in
+            the text, not that which is first in the list; plain strings only.
+        ends_each: whether a sequence ends at its own match, instead of going on until all of its
+            job's sequences have one.
     """
 
     strings: tuple[str, ...]
     kind: StopKind = StopKind.STRING
     required_matches: int = 1
+    takes_earliest: bool = False
+    ends_each: bool = False
 
     def __post_init__(self) -> None:
         """Check that there is something to look for."""
         if not self.strings or not all(self.strings):
             raise InvalidParams("stop_strings", "must be non-empty strings")
+        if self.takes_earliest and self.kind is StopKind.REGEX:
+            raise InvalidParams("stop_strings", "patterns count in the order of the list")
         _check("stop_strings_required_matches_count", self.required_matches, "at least 1", low=1)
+
+
+class PlainPrompt(msgspec.Struct, frozen=True, kw_only=True, tag="plain"):
+    """A text to complete, or its token ids; never cut.
+
+    Args:
+        text: the text; the empty one is what the model reads before any text. None = `ids` counts.
+        ids: at least one token id; empty = `text` counts.
+        echo: whether the result tells the prompt's own tokens too.
+    """
+
+    text: str | None = None
+    ids: tuple[int, ...] = ()
+    echo: bool = False
+
+    def __post_init__(self) -> None:
+        """Check that there is one of both."""
+        if (self.text is None) == (not self.ids):
+            raise InvalidParams("prompt", "must be a string or a non-empty list of token ids")
+
+
+class ChatMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One message of a conversation, as chat templates read it.
+
+    Args:
+        role: who speaks.
+        content: what is said.
+        name: of the speaker; "" = not given.
+        tool_call_id: which call a tool answers; "" = not given.
+    """
+
+    role: str
+    content: str
+    name: str = ""
+    tool_call_id: str = ""
+
+
+class ChatPrompt(msgspec.Struct, frozen=True, kw_only=True, tag="chat"):
+    """A conversation to go on with, put into words by the model's chat template; never cut."""
+
+    messages: tuple[ChatMessage, ...]
 
 
 class PreamblePrompt(msgspec.Struct, frozen=True, kw_only=True, tag="preamble"):

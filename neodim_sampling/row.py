@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from neodim_sampling.parameters import RepetitionPenaltyParams, WarperParams
+from neodim_sampling.parameters import AdditiveParams, RepetitionPenaltyParams, WarperParams
 
 _NEVER = 2**62
 _GROWTH = 64
@@ -28,7 +28,9 @@ class TokenConstraints:
         banned_first_ids: ids that may not be the first one generated.
         no_repeat_ngram_size: >= 1, no run of this many ids may occur twice; None = off.
         eos_ids: ids that end a text; may be empty.
-        can_stop_early: whether such an id may be generated (never as the first).
+        can_stop_early: whether such an id may be generated.
+        can_be_empty: whether it may be the first one.
+        banned_ids: ids that may not be generated.
     """
 
     allowed_ids: tuple[int, ...] | None = None
@@ -37,6 +39,8 @@ class TokenConstraints:
     no_repeat_ngram_size: int | None = None
     eos_ids: frozenset[int] = frozenset()
     can_stop_early: bool = False
+    can_be_empty: bool = False
+    banned_ids: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +51,7 @@ class RowSettings:
         warpers: how scores become probabilities.
         penalty: repetition penalty; None = off.
         penalty_prompt_ids: tokens of `penalty.prompt`; None = the prompt itself is penalised.
+        additive: what is added to the scores.
         constraints: which tokens are forbidden.
         n_vocab: size of the real vocabulary; ids from here on are impossible.
     """
@@ -54,6 +59,7 @@ class RowSettings:
     warpers: WarperParams
     penalty: RepetitionPenaltyParams | None = None
     penalty_prompt_ids: tuple[int, ...] | None = None
+    additive: AdditiveParams = field(default_factory=AdditiveParams)
     constraints: TokenConstraints
     n_vocab: int
 
@@ -92,6 +98,35 @@ class PenaltyText:
         self.next_same[self.length] = _NEVER
         self._places[token] = self.length
         self.length += 1
+
+
+class TokenCounts:
+    """How often each token was generated, as the next step's penalties need it.
+
+    `ids[:length]` are the distinct tokens, int64, and `counts[:length]` how often they came,
+    float32; both on the CPU.
+    """
+
+    __slots__ = ("_places", "counts", "ids", "length")
+
+    def __init__(self, tokens: Iterable[int]) -> None:
+        self._places: dict[int, int] = {}
+        self.length = 0
+        self.ids = torch.zeros(_GROWTH, dtype=torch.int64)
+        self.counts = torch.zeros(_GROWTH)
+        for token in tokens:
+            self.append(token)
+
+    def append(self, token: int) -> None:
+        """Count a generated token."""
+        place = self._places.setdefault(token, self.length)
+        if place == self.length:
+            if self.length == len(self.ids):
+                self.ids = torch.cat([self.ids, torch.zeros_like(self.ids)])
+                self.counts = torch.cat([self.counts, torch.zeros_like(self.counts)])
+            self.ids[place] = token
+            self.length += 1
+        self.counts[place] += 1
 
 
 class NgramIndex:
@@ -189,6 +224,8 @@ class SamplingRow:
     penalty_text: PenaltyText | None = field(init=False, repr=False)
     ngrams: NgramIndex | None = field(init=False, repr=False)
     sequences: SequenceIndex | None = field(init=False, repr=False)
+    counts: TokenCounts | None = field(init=False, repr=False)
+    bias: tuple[Tensor, Tensor] | None = field(init=False, repr=False)
     allowed: Tensor | None = field(init=False, repr=False)
     banned: Tensor = field(init=False, repr=False)
     banned_first: Tensor = field(init=False, repr=False)
@@ -201,10 +238,15 @@ class SamplingRow:
         self.ngrams = None if size is None else NgramIndex(size, text)
         self.sequences = SequenceIndex(long) if long else None
         self.penalty_text = self._start_penalty_text()
+        additive = self.settings.additive
+        is_counted = bool(additive.presence_penalty or additive.frequency_penalty)
+        self.counts = TokenCounts(self.generated) if is_counted else None
+        self.bias = _bias(additive.logit_bias)
         self.allowed = None if limits.allowed_ids is None else _ids(limits.allowed_ids)
-        singles = {s[0] for s in limits.banned_sequences if len(s) == 1}
+        singles = {s[0] for s in limits.banned_sequences if len(s) == 1} | {*limits.banned_ids}
         self.banned = _ids(singles if limits.can_stop_early else singles | limits.eos_ids)
-        self.banned_first = _ids(limits.banned_first_ids | limits.eos_ids)
+        no_ends = frozenset() if limits.can_be_empty else limits.eos_ids
+        self.banned_first = _ids(limits.banned_first_ids | no_ends)
 
     @property
     def step(self) -> int:
@@ -218,6 +260,8 @@ class SamplingRow:
             self.ngrams.append(token)
         if self.penalty_text is not None:
             self.penalty_text.append(token)
+        if self.counts is not None:
+            self.counts.append(token)
 
     def tail(self, length: int) -> tuple[int, ...]:
         """The text's last `length` (>= 1) tokens, fewer where there are not that many."""
@@ -236,6 +280,14 @@ class SamplingRow:
         for token in self.generated:
             text.append(token)
         return text
+
+
+def _bias(bias: tuple[tuple[int, float], ...]) -> tuple[Tensor, Tensor] | None:
+    """Ids, int64, and what is added to their scores, float32."""
+    if not bias:
+        return None
+    ids, values = zip(*bias, strict=True)
+    return torch.tensor(ids, dtype=torch.int64), torch.tensor(values, dtype=torch.float32)
 
 
 def _ids(ids: Collection[int]) -> Tensor:

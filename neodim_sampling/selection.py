@@ -82,7 +82,7 @@ def _span(scores: Tensor, filters: Sequence[Stage], widths: Sequence[int]) -> Sp
 
 def _bounds(scores: Tensor, name: str) -> Bounds | None:
     """What a filter that comes first has to know of the tokens left out."""
-    if name in ("top_k", "tfs"):
+    if name in ("top_k", "tfs", "min_p"):
         return None
     return bound(scores, has_drop=name == "typical")
 

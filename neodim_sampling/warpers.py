@@ -96,10 +96,16 @@ def top_a(best: Ordered, value: Tensor) -> Tensor:
     return share >= value * (MASS_UNIT / best.total((share * MASS_UNIT).long()))
 
 
+def min_p(best: Ordered, value: Tensor) -> Tensor:
+    """Keep tokens that have a share of the highest probability (arXiv:2407.01082, 3.2)."""
+    return (shares(best.scores) >= value)[None]
+
+
 FILTERS: Mapping[str, Callable[[Ordered, Tensor], Tensor]] = {
     "top_k": top_k,
     "top_p": top_p,
     "typical": typical,
     "tfs": tfs,
     "top_a": top_a,
+    "min_p": min_p,
 }

@@ -29,10 +29,10 @@ from workers.contract.settings import Settings
 from workers.contract.tickets import make_celery, top_up
 from workers.engine.engine import Engine
 from workers.engine.generation import Generation
-from workers.engine.prepare import Preparer
 from workers.engine.results import make_result
 from workers.engine.text_model import TextModel
 from workers.models.loader import LoadedModel
+from workers.models.serving import preparer_of
 from workers.publisher import STUCK_S, Output, Publisher
 from workers.registration.upkeep import make_upkeep
 
@@ -97,13 +97,7 @@ class WorkerHost:
             model.max_length,
         )
         self._codec = TextCodec(loaded.tokenizer)
-        self._preparer = Preparer(
-            self._codec,
-            eos_ids=loaded.eos_ids,
-            n_vocab=loaded.n_vocab,
-            slots=settings.slots,
-            max_length=loaded.max_length,
-        )
+        self._preparer = preparer_of(loaded, self._codec, settings.slots)
         self._max_length = loaded.max_length
         engine = self._engine = Engine(model, settings.prefill_chunk, on_death=_end_process)
         self._publisher = Publisher(self._store, lambda: engine.turned_at)
@@ -162,7 +156,7 @@ class WorkerHost:
             job = attempt.job()
         except msgspec.ValidationError as error:
             raise EngineFailure(f"the job was written by another version: {error}") from error
-        made = self._store.tokens_so_far(attempt) if attempt.number > 1 else {}
+        made = self._store.made_so_far(attempt) if attempt.number > 1 else {}
         generation = self._preparer.prepare(job, made, output)
         output.connect(generation.cancel)
         if attempt.is_cancelled:

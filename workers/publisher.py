@@ -14,7 +14,7 @@ import redis
 
 from workers.contract.attempts import Attempt, AttemptStore, Progress
 from workers.contract.errors import LeaseLost
-from workers.contract.text_job import TextDelta
+from workers.contract.text_job import TextDelta, join_deltas
 
 log = logging.getLogger(__name__)
 
@@ -37,8 +37,7 @@ class Output:
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._cancel: Callable[[], None] | None = None
-        self._texts: dict[int, list[str]] = {}
-        self._tokens: dict[int, list[int]] = {}
+        self._deltas: dict[int, list[TextDelta]] = {}
         self._n_generated = 0
         self._batch = 0
         self._unacknowledged: Progress | None = None
@@ -52,8 +51,7 @@ class Output:
         """Take what the sequences gained in one step."""
         with self._lock:
             for delta in deltas:
-                self._texts.setdefault(delta.sequence, []).append(delta.text)
-                self._tokens.setdefault(delta.sequence, []).extend(delta.tokens)
+                self._deltas.setdefault(delta.sequence, []).append(delta)
             self._n_generated = n_generated
 
     def end(self, error: Exception | None) -> None:
@@ -90,13 +88,13 @@ class Output:
     def has_news(self) -> bool:
         """Whether there is something that was not taken yet."""
         with self._lock:
-            return bool(self._texts)
+            return bool(self._deltas)
 
     @property
     def is_due(self) -> bool:
         """Whether it should be written now."""
         with self._lock:
-            is_new = bool(self._texts) or self._unacknowledged is not None
+            is_new = bool(self._deltas) or self._unacknowledged is not None
             return is_new or time.monotonic() >= self._due_at
 
     def acknowledge(self) -> None:
@@ -106,12 +104,8 @@ class Output:
             self._due_at = time.monotonic() + SILENCE_S
 
     def _collect(self) -> Progress:
-        deltas = tuple(
-            TextDelta(sequence=index, text="".join(texts), tokens=tuple(self._tokens[index]))
-            for index, texts in self._texts.items()
-        )
-        self._texts.clear()
-        self._tokens.clear()
+        deltas = tuple(join_deltas(index, parts) for index, parts in self._deltas.items())
+        self._deltas.clear()
         self._batch += 1
         return Progress(
             attempt=self.attempt, batch=self._batch, n_generated=self._n_generated, deltas=deltas

@@ -10,8 +10,9 @@ from typing import Any
 
 import redis
 
-from api import stopping
+from api.bell import Bell
 from api.connection import Connection
+from api.following import follow
 from api.jobs.renderer import render_job
 from api.protocols import Protocols
 from api.replies import to_json
@@ -21,9 +22,6 @@ from workers.contract.store import FIRST_EVENT, JobStore
 
 PING_S = 15.0
 """Longest silence in a stream."""
-
-SLICE_S = 1.0
-"""How long a reader's leaving can go unnoticed."""
 
 COMMENT = b":\n\n"
 _EVENT_ID = re.compile(r"(\d{1,20})(?:-(\d{1,20}))?", re.ASCII)
@@ -53,6 +51,7 @@ class EventStream:
     """Follows one job.
 
     Args:
+        bell: rings when the job has news.
         store: has the job.
         protocols: write its result.
         job_id: which job.
@@ -60,8 +59,14 @@ class EventStream:
     """
 
     def __init__(
-        self, store: JobStore, protocols: Protocols, job_id: str, connection: Connection
+        self,
+        bell: Bell,
+        store: JobStore,
+        protocols: Protocols,
+        job_id: str,
+        connection: Connection,
     ) -> None:
+        self._bell = bell
         self._store = store
         self._protocols = protocols
         self._job_id = job_id
@@ -83,25 +88,13 @@ class EventStream:
             log.warning("Redis failed while events of job %s were read: %s", self._job_id, error)
 
     def _follow(self, after: str) -> Iterator[bytes]:
-        block_s = 0.0
-        is_ended = False
         silent_since = time.monotonic()
-        while True:
-            for event in self._store.events(self._job_id, after, block_s):
-                after = event.id
-                frame = self._frame(event)
-                if frame:
-                    yield frame
-                    silent_since = time.monotonic()
-                if event.is_last:
-                    return
-            # The end is written together with its event: one more look after it finds that.
-            if is_ended or stopping.is_begun() or not self._connection.is_open():
-                return
-            is_ended = self._store.get(self._job_id).state.is_ended
-            block_s = 0.0 if is_ended else SLICE_S
-            if time.monotonic() - silent_since >= PING_S:
-                yield COMMENT
+        for news in follow(self._bell, self._store, {self._job_id: after}, self._connection):
+            frame = self._frame(news[1]) if news is not None else None
+            if frame is None and time.monotonic() - silent_since >= PING_S:
+                frame = COMMENT
+            if frame is not None:
+                yield frame
                 silent_since = time.monotonic()
 
     def _frame(self, event: JobEvent) -> bytes | None:

@@ -99,7 +99,7 @@ def follow_job(job_id: str) -> Response:
         after = parse_event_id("Last-Event-ID", last_seen)
     else:
         after = parse_event_id("starting_after", request.args.get("starting_after"))
-    stream = EventStream(made.store, made.protocols, job_id, Connection(request.environ))
+    stream = EventStream(made.bell, made.store, made.protocols, job_id, Connection(request.environ))
     return Response(
         stream.frames(after) if request.method != "HEAD" else None,
         content_type="text/event-stream; charset=utf-8",
@@ -107,4 +107,4 @@ def follow_job(job_id: str) -> Response:
     )
 
 
-ROOM = Room(blueprint=blueprint, prefix="/v1/", error_body=render_error)
+ROOM = Room(blueprint=blueprint, prefixes=("/v1/",), error_body=render_error)

@@ -38,4 +38,4 @@ def generate() -> Response:
     return synchronous.call(NEODIM, read_json(request, needs_media_type=False))
 
 
-ROOM = Room(blueprint=blueprint, prefix="/generate", error_body=render_error)
+ROOM = Room(blueprint=blueprint, prefixes=("/generate",), error_body=render_error)

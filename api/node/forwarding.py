@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import http.client
 import uuid
-from collections.abc import Mapping
 
 from flask import Response
+from werkzeug.datastructures import Headers
 
 from api.connection import Connection
 from api.node.call_address import call_address
@@ -51,7 +51,7 @@ class Forwarding:
         model: str,
         path: str,
         body: bytes,
-        headers: Mapping[str, str],
+        headers: Headers,
         connection: Connection,
     ) -> Response | None:
         """Let a server of a model answer the current request; for models not served here.
@@ -93,7 +93,7 @@ class Forwarding:
         return {each: address for each, address in found.items() if address is not None}
 
 
-def _headers_to_send(headers: Mapping[str, str]) -> dict[str, str]:
+def _headers_to_send(headers: Headers) -> dict[str, str]:
     sent = {name: headers[name] for name in REQUEST_HEADERS if name in headers}
     return {**sent, MARK: "1", "Connection": "close"}
 

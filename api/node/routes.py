@@ -93,4 +93,4 @@ def _done() -> Response:
     return json_reply({"code": 0, "message": "ok"})
 
 
-ROOM = Room(blueprint=blueprint, prefix=REGISTRATION_PATHS, error_body=render_error)
+ROOM = Room(blueprint=blueprint, prefixes=(REGISTRATION_PATHS,), error_body=render_error)

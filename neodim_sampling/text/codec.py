@@ -64,6 +64,8 @@ class TextCodec:
         """Byte value by id, of a vocabulary that spells unknown characters byte by byte."""
         self._ignored_prefix = ""
         self._ignored_prefix = self.decode(self.encode(PROBE)).removesuffix(PROBE)
+        self._probe_ids = self.encode(PROBE)
+        self._pieces: dict[int, str] = {}
 
     def strip_special(self, text: str, *, after: str = "") -> str:
         """Delete registered special tokens, and those that a deletion brings about.
@@ -116,6 +118,16 @@ class TextCodec:
         else:
             text = "".join(self._lines(visible, self._newline_id))
         return text.removeprefix(self._ignored_prefix)
+
+    def piece(self, token: int) -> str:
+        """What one token spells within a text; a special one its name."""
+        if token not in self._pieces:
+            if token in self.ignored_ids:
+                self._pieces[token] = self._decode([token])
+            else:
+                whole = self.decode([*self._probe_ids, token])
+                self._pieces[token] = whole.removeprefix(PROBE)
+        return self._pieces[token]
 
     def _lines(self, ids: list[int], newline_id: int) -> Iterator[str]:
         # Each line is decoded on its own, so that a tokenizer that marks word starts drops the

@@ -33,6 +33,8 @@ def resolve_constraints(
         no_repeat_ngram_size=params.no_repeat_ngram_size,
         eos_ids=eos_ids,
         can_stop_early=params.can_stop_early,
+        can_be_empty=params.can_be_empty,
+        banned_ids=params.banned_ids,
     )
 
 

@@ -35,7 +35,7 @@ class IncrementalDecoder:
     """
 
     def __init__(self, codec: TextCodec, context_ids: Sequence[int]) -> None:
-        self._codec = codec
+        self.codec = codec
         self._window = self._end_of(context_ids, MAX_RUN_TOKENS)
         self._base = codec.decode(self._window)
         self._passed = ""
@@ -54,15 +54,15 @@ class IncrementalDecoder:
 
     def push(self, token: int) -> None:
         """Add the next generated token."""
-        if token in self._codec.ignored_ids:
+        if token in self.codec.ignored_ids:
             return
-        is_byte = token in self._codec.fallback_bytes
+        is_byte = token in self.codec.fallback_bytes
         if is_byte and self._run_start is None:
             self._run_start = len(self._recent)
         if not is_byte:
             self._run_start = None
         self._window.append(token)
-        self._recent = self._behind_base(self._codec.decode(self._window))
+        self._recent = self._behind_base(self.codec.decode(self._window))
         self._n_unstable = self._count_unstable()
         self._move_on()
 
@@ -94,11 +94,11 @@ class IncrementalDecoder:
         self._passed = self.stable_text
         self._recent = self._recent[len(self._recent) - self._n_unstable :]
         self._window = self._end_of(self._window, max_run)
-        base = self._codec.decode(self._window)
+        base = self.codec.decode(self._window)
         self._base = base[: len(base) - self._n_unstable]
 
     def _is_run_unfinished(self) -> bool:
-        values = self._codec.fallback_bytes
+        values = self.codec.fallback_bytes
         run = list(takewhile(values.__contains__, reversed(self._window)))
         try:
             bytes(values[token] for token in reversed(run)).decode()
@@ -109,12 +109,12 @@ class IncrementalDecoder:
     def _end_of(self, ids: Sequence[int], max_run: int) -> list[int]:
         """The last visible tokens: enough to decode what follows as behind all of them."""
         end: deque[int] = deque()
-        values = self._codec.fallback_bytes
+        values = self.codec.fallback_bytes
         is_run = True
         for token in reversed(ids):
             if len(end) >= (max_run if is_run else OVERLAP_TOKENS):
                 break
-            if token not in self._codec.ignored_ids:
+            if token not in self.codec.ignored_ids:
                 end.appendleft(token)
                 is_run = is_run and token in values
         while len(end) > 1 and _is_continuation(values.get(end[0])):

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import regex
@@ -138,6 +139,7 @@ class _Substrings:
 
     def __init__(self, params: StopParams) -> None:
         self._strings = tuple(dict.fromkeys(params.strings))
+        self._takes_earliest = params.takes_earliest
         self._required = params.required_matches
         self._automaton = string_automaton(self._strings)
         self._state = 0
@@ -147,14 +149,17 @@ class _Substrings:
 
     def check(self, text: str) -> StopMatch | None:
         self._read(text)
+        found: list[StopMatch] = []
         for string in self._strings if self._starts else ():
             if string not in self._starts:
                 continue
             self._counts[string] += 1
             if self._counts[string] >= self._required:
                 start = self._starts[string]
-                return StopMatch(string, start, start + len(string))
-        return None
+                found.append(StopMatch(string, start, start + len(string)))
+                if not self._takes_earliest:
+                    break
+        return min(found, key=attrgetter("start"), default=None)
 
     def held_back(self, text: str) -> int:
         self._read(text)

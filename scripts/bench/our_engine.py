@@ -15,9 +15,8 @@ from bench.model_choice import ModelChoice
 from neodim_sampling.text.codec import TextCodec
 from workers.contract.settings import Settings
 from workers.engine.engine import Engine
-from workers.engine.prepare import Preparer
 from workers.engine.results import make_result
-from workers.models.serving import make_ready
+from workers.models.serving import make_ready, preparer_of
 
 T = TypeVar("T")
 
@@ -69,13 +68,7 @@ class OurEngine:
         self.device_type = choice.device
         self.max_length = loaded.max_length
         self.codec = TextCodec(loaded.tokenizer)
-        self._preparer = Preparer(
-            self.codec,
-            eos_ids=loaded.eos_ids,
-            n_vocab=loaded.n_vocab,
-            slots=slots,
-            max_length=self.max_length,
-        )
+        self._preparer = preparer_of(loaded, self.codec, slots)
         self.n_read_tokens = 0
         """Tokens that the model has read, of prompts and generated ones."""
         self._count_reading()

@@ -147,6 +147,12 @@ def test_the_documentation_lists_every_endpoint(client):
 
     assert set(spec["paths"]) == {
         "/generate",
+        "/chat/completions",
+        "/completions",
+        "/v1/chat/completions",
+        "/v1/completions",
+        "/v1/models",
+        "/v1/models/{name}",
         "/v1/jobs",
         "/v1/jobs/{job_id}",
         "/v1/jobs/{job_id}/events",

@@ -12,6 +12,7 @@ from workers.contract import keys
 from workers.contract.attempts import Attempt, AttemptStore, Progress
 from workers.contract.errors import JobNotFound, LeaseLost
 from workers.contract.job_record import COMPRESSED_FROM_BYTES, JobState
+from workers.contract.news import News, listen
 from workers.contract.redis_client import Client
 from workers.contract.store import FIRST_EVENT, JobStore
 from workers.contract.text_job import TextDelta, TextJob
@@ -50,7 +51,7 @@ def claimed(worker: AttemptStore) -> Attempt:
 
 
 def kinds(store: JobStore, job_id: str) -> list[str]:
-    return [event.state or event.kind for event in store.events(job_id, FIRST_EVENT, 0)]
+    return [event.state or event.kind for _, event in store.events({job_id: FIRST_EVENT})]
 
 
 def test_job_survives_the_way_through_redis_whatever_its_size(
@@ -90,7 +91,7 @@ def test_finished_job_has_result_last_event_and_an_end_of_life(
     assert record.result == RESULT
     assert record.created_ms <= (record.started_ms or 0) <= (record.finished_ms or 0)
     assert kinds(store, job_id) == ["queued", "running", "delta", "succeeded"]
-    lives = [client.ttl(key(job_id)) for key in (keys.job, keys.events, keys.done)]
+    lives = [client.ttl(key(job_id)) for key in (keys.job, keys.events)]
     assert all(0 < life <= 100 for life in lives)
     assert client.exists(keys.LEASES, keys.waiting(MODEL)) == 0
 
@@ -105,21 +106,25 @@ def test_batch_sent_twice_is_written_once(client: Client, store: JobStore) -> No
     worker.publish([news(attempt, 2, "c", 3)])
 
     assert kinds(store, job_id).count("delta") == 2
-    assert worker.tokens_so_far(attempt) == {0: [1, 2, 3]}
+    assert worker.made_so_far(attempt)[0].tokens == (1, 2, 3)
 
 
-def test_waiter_wakes_when_the_job_ends_and_any_number_may_wait(
+def test_everything_that_grows_a_jobs_stream_behind_its_creation_is_news(
     client: Client, store: JobStore
 ) -> None:
+    news_of = listen(client)
+    first = next(news_of)
     job_id = store.create("neodim", text_job()).id
     worker = attempts(client)
 
-    unfinished = store.wait(job_id, 0.01)
-    worker.succeed(claimed(worker), RESULT)
+    worker.hand_back(claimed(worker))
+    attempt = claimed(worker)
+    worker.publish([news(attempt, 1, "a", 1)])
+    worker.succeed(attempt, RESULT)
 
-    assert unfinished is None
-    ended = [store.wait(job_id, 30) for _ in range(3)]
-    assert [each and each.state for each in ended] == [JobState.SUCCEEDED] * 3
+    assert first is None
+    heard = [next(news_of) for _ in range(5)]
+    assert heard == [News(job_id, is_end=n == 4) for n in range(5)]
 
 
 def test_new_job_is_returned_as_it_is_written(store: JobStore) -> None:
@@ -161,7 +166,7 @@ def test_cancel_changes_nothing_of_an_ended_job(client: Client, store: JobStore)
 
 
 def test_unknown_job_is_not_found_by_any_call(store: JobStore) -> None:
-    for call in (store.get, store.cancel, lambda job_id: store.wait(job_id, 0)):
+    for call in (store.get, store.cancel):
         with pytest.raises(JobNotFound):
             call("no-such-job")
 
@@ -179,7 +184,7 @@ def test_lapsed_lease_puts_the_job_back_at_its_old_place(client: Client, store: 
     again = claimed(attempts(client, "other"))
     assert models == [MODEL]
     assert (again.job_id, again.number) == (first, 2)
-    assert attempts(client).tokens_so_far(again) == {0: [1, 2]}
+    assert attempts(client).made_so_far(again)[0].tokens == (1, 2)
 
 
 def test_lost_worker_can_write_nothing_more(client: Client, store: JobStore) -> None:
@@ -245,16 +250,19 @@ def test_job_cancelled_between_two_attempts_is_ended_by_the_next_worker(
     assert attempt.is_cancelled
 
 
-def test_events_wait_for_news_and_go_on_after_any_of_them(client: Client, store: JobStore) -> None:
-    job_id = store.create("neodim", text_job()).id
+def test_events_of_several_jobs_go_on_after_any_of_them(client: Client, store: JobStore) -> None:
+    job_id, other = (store.create("neodim", text_job()).id for _ in range(2))
     worker = attempts(client)
     attempt = claimed(worker)
-    seen = store.events(job_id, FIRST_EVENT, 0)
+    seen = store.events({job_id: FIRST_EVENT})
+    last = seen[-1][1].id
 
-    none = store.events(job_id, seen[-1].id, 0.01)
+    none = store.events({job_id: last})
     worker.publish([news(attempt, 1, "a\u00fc", 1)])
-    new = store.events(job_id, seen[-1].id, 5)
+    new = dict(store.events({job_id: last, other: FIRST_EVENT}))
 
+    assert [event.state for _, event in seen] == ["queued", "running"]
     assert list(none) == []
-    assert [(event.kind, event.text, event.tokens) for event in new] == [("delta", "a\u00fc", (1,))]
-    assert not new[0].is_last
+    assert new[other].state == "queued"
+    assert (new[job_id].kind, new[job_id].text, new[job_id].tokens) == ("delta", "a\u00fc", (1,))
+    assert not new[job_id].is_last

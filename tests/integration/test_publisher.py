@@ -25,7 +25,8 @@ def delta(text: str, *tokens: int, sequence: int = 0) -> TextDelta:
 
 
 def texts(store: JobStore, job_id: str) -> list[str]:
-    return [event.text for event in store.events(job_id, FIRST_EVENT, 0) if event.kind == "delta"]
+    events = [event for _, event in store.events({job_id: FIRST_EVENT})]
+    return [event.text for event in events if event.kind == "delta"]
 
 
 def until_seen(store: JobStore, job_id: str, expected: list[str]) -> None:
@@ -91,7 +92,8 @@ def test_write_whose_answer_was_lost_is_made_once(
     publisher.stop()
 
     assert texts(store, job_id) == ["a", "x", "b"]
-    assert worker.tokens_so_far(attempt) == {0: [1, 2, 3], 1: [9]}
+    made = worker.made_so_far(attempt)
+    assert {index: each.tokens for index, each in made.items()} == {0: (1, 2, 3), 1: (9,)}
 
 
 def test_cancelled_job_is_told_to_its_generation(client: Client, store: JobStore) -> None:

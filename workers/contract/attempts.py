@@ -5,14 +5,27 @@ Every write names its attempt, which Redis checks: who lost the lease can write 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from workers.contract import keys
 from workers.contract.errors import LeaseLost, WorkerLost
-from workers.contract.job_record import JobState, event_from_entry, pack, unpack
+from workers.contract.job_record import (
+    JobState,
+    event_from_entry,
+    pack,
+    pack_scores,
+    unpack,
+)
 from workers.contract.redis_client import Client, Scripts, text
-from workers.contract.text_job import TextDelta, TextJob, TextResult, decode_job, encode_result
+from workers.contract.text_job import (
+    TextDelta,
+    TextJob,
+    TextResult,
+    decode_job,
+    encode_result,
+    join_deltas,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,13 +101,14 @@ class AttemptStore:
             body=unpack(body),
         )
 
-    def tokens_so_far(self, attempt: Attempt) -> Mapping[int, Sequence[int]]:
-        """Tokens that earlier attempts published, by sequence: where this one goes on."""
-        tokens: dict[int, list[int]] = {}
+    def made_so_far(self, attempt: Attempt) -> Mapping[int, TextDelta]:
+        """What earlier attempts published, by sequence: where this one goes on."""
+        parts: dict[int, list[TextDelta]] = {}
         for entry_id, fields in self._redis.xrange(keys.events(attempt.job_id)):
             event = event_from_entry(entry_id, fields)
-            tokens.setdefault(event.sequence, []).extend(event.tokens)
-        return tokens
+            if event.kind == "delta":
+                parts.setdefault(event.sequence, []).append(event.delta)
+        return {sequence: join_deltas(sequence, deltas) for sequence, deltas in parts.items()}
 
     def publish(self, news: Iterable[Progress]) -> list[str]:
         """Write news of several attempts in one round trip, and renew their leases.
@@ -105,9 +119,10 @@ class AttemptStore:
         with self._redis.pipeline(transaction=False) as pipeline:
             for each in news:
                 job_id = each.attempt.job_id
-                arguments: list[str | int] = []
+                arguments: list[str | int | bytes] = []
                 for delta in each.deltas:
-                    arguments += [delta.sequence, delta.text, ",".join(map(str, delta.tokens))]
+                    arguments += [delta.sequence, delta.text, _packed(delta.tokens)]
+                    arguments += [pack_scores(delta.scores), _packed(delta.cuts)]
                 self._scripts.publish(
                     keys=[keys.job(job_id), keys.events(job_id), keys.LEASES],
                     args=[
@@ -199,3 +214,7 @@ class AttemptStore:
             raise LeaseLost(
                 f"attempt {attempt.number} at job {job_id} is no longer the current one"
             )
+
+
+def _packed(numbers: Iterable[int]) -> str:
+    return ",".join(map(str, numbers))

@@ -31,6 +31,7 @@ __all__ = [
     "RequestRejected",
     "StopPatternTimeout",
     "StoreUnavailable",
+    "TemplateRefused",
     "Unavailable",
     "UnknownModel",
     "WorkerLost",
@@ -41,6 +42,12 @@ class UnknownModel(RequestRejected):
     """No model of that name is configured."""
 
     code = "unknown_model"
+
+
+class TemplateRefused(RequestRejected):
+    """The model's chat template does not take the conversation."""
+
+    code = "template_refused"
 
 
 class JobError(NeodimError):

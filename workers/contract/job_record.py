@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 
-from workers.contract.text_job import TextResult, decode_result
+import msgspec
+
+from workers.contract.text_job import TextDelta, TextResult, TokenScore, decode_result
 
 COMPRESSED_FROM_BYTES = 16 * 1024
 
@@ -35,6 +38,7 @@ class JobRecord:
         created_ms, started_ms, finished_ms: milliseconds since the epoch by Redis' clock.
         attempt: 0 until a worker claims it, then 1, 2, ...
         worker: who has it, or had it last.
+        user: who asked, in the client's words; "" = not said.
         error: code and message of a failed job.
     """
 
@@ -52,6 +56,7 @@ class JobRecord:
     n_expected: int
     result: TextResult | None
     error: tuple[str, str] | None
+    user: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +69,8 @@ class JobEvent:
         sequence: which sequence a delta belongs to.
         text: text that a delta adds.
         tokens: tokens that a delta stands for; may hold some whose text is still held back.
+        scores: of the tokens, when the job needs log-probabilities.
+        cuts: lengths of the parts in which the text came; empty = in one.
         state: the new state of a "state" event.
     """
 
@@ -72,7 +79,24 @@ class JobEvent:
     sequence: int = 0
     text: str = ""
     tokens: tuple[int, ...] = ()
+    scores: tuple[TokenScore, ...] = ()
+    cuts: tuple[int, ...] = ()
     state: str = ""
+
+    @property
+    def delta(self) -> TextDelta:
+        """What a "delta" event says."""
+        return TextDelta(
+            sequence=self.sequence, text=self.text, tokens=self.tokens, scores=self.scores
+        )
+
+    @property
+    def parts(self) -> Iterator[str]:
+        """The text that a delta adds, as it came; nothing where it adds none."""
+        start = 0
+        for length in self.cuts or (len(self.text),) * bool(self.text):
+            yield self.text[start : start + length]
+            start += length
 
     @property
     def is_last(self) -> bool:
@@ -120,17 +144,29 @@ def record_from_hash(fields: dict[bytes, bytes]) -> JobRecord:
         n_expected=number(b"n_expected") or 0,
         result=decode_result(unpack(result)) if result else None,
         error=(code, text(b"error_message") or "") if code else None,
+        user=text(b"user") or "",
     )
+
+
+def pack_scores(scores: tuple[TokenScore, ...]) -> bytes:
+    """Scores as an entry of a job's stream has them; none are nothing."""
+    return msgspec.json.encode(scores) if scores else b""
 
 
 def event_from_entry(entry_id: bytes, fields: dict[bytes, bytes]) -> JobEvent:
     """The event in an entry of a job's stream."""
-    tokens = fields.get(b"tokens", b"")
+    scores = fields.get(b"scores", b"")
     return JobEvent(
         id=entry_id.decode(),
         kind=fields[b"kind"].decode(),
         sequence=int(fields.get(b"sequence", b"0")),
         text=fields.get(b"text", b"").decode(),
-        tokens=tuple(map(int, tokens.split(b","))) if tokens else (),
+        tokens=_numbers(fields.get(b"tokens", b"")),
+        scores=msgspec.json.decode(scores, type=tuple[TokenScore, ...]) if scores else (),
+        cuts=_numbers(fields.get(b"cuts", b"")),
         state=fields.get(b"state", b"").decode(),
     )
+
+
+def _numbers(packed: bytes) -> tuple[int, ...]:
+    return tuple(map(int, packed.split(b","))) if packed else ()

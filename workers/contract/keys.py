@@ -1,7 +1,7 @@
 """The names of everything this project keeps in Redis, and who removes it.
 
-`job`, `events` and `done` of one job get the same time to live when the job ends; `waiting` and
-`leases` hold only jobs that have not ended; `worker` expires unless its worker keeps it alive.
+`job` and `events` of one job get the same time to live when the job ends; `waiting` and `leases`
+hold only jobs that have not ended; `worker` expires unless its worker keeps it alive.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 PREFIX = "neodim:"
 JOB_PREFIX = f"{PREFIX}job:"
 EVENTS_PREFIX = f"{PREFIX}events:"
-DONE_PREFIX = f"{PREFIX}done:"
 WAITING_PREFIX = f"{PREFIX}waiting:"
 LEASES = f"{PREFIX}leases"
 """Sorted set: running jobs by the millisecond at which their lease lapses."""
@@ -19,6 +18,8 @@ WORKERS = f"{PREFIX}workers"
 """Set: names of workers; those whose card has expired are removed by who reads it."""
 SWEEPER = f"{PREFIX}sweeper"
 """Which worker sweeps; expires."""
+NEWS = f"{PREFIX}news"
+"""Channel: ids of jobs whose streams have grown, "ended " before those that ended."""
 MODEL_SERVERS = f"{PREFIX}model-servers"
 """Set: ids of servers that registered here; expires with the last one's registration."""
 
@@ -31,11 +32,6 @@ def job(job_id: str) -> str:
 def events(job_id: str) -> str:
     """Stream: what happened to the job, in order."""
     return EVENTS_PREFIX + job_id
-
-
-def done(job_id: str) -> str:
-    """List with one element once the job has ended; waiters block on it."""
-    return DONE_PREFIX + job_id
 
 
 def waiting(model: str) -> str:
@@ -85,4 +81,4 @@ def turn(model: str) -> str:
 
 def of_an_end(job_id: str, model: str) -> list[str]:
     """The keys that the script `finish` takes."""
-    return [job(job_id), events(job_id), done(job_id), LEASES, waiting(model)]
+    return [job(job_id), events(job_id), LEASES, waiting(model)]

@@ -8,10 +8,13 @@ from typing import Any, TypeAlias
 
 import redis
 
-BLOCK_SLICE_S = 2.0
-"""Longest single blocking call: redis-py 8 gives every socket 5 s, so longer waits are cut."""
+from workers.contract import keys
 
-MAX_CONNECTIONS = 4096
+MAX_CONNECTIONS = 24
+"""Of one process: who needs another one waits until one is free. No call of ours blocks."""
+
+POOL_TIMEOUT_S = 10
+"""Longest wait for a free connection."""
 
 Client: TypeAlias = Any
 """A `redis.Redis` that gives bytes; redis-py cannot say in types which of its replies are bytes."""
@@ -23,18 +26,22 @@ def connect(url: str) -> Client:
     Args:
         url: redis://, rediss:// or unix:// address.
     """
-    return redis.Redis.from_url(
+    pool = redis.BlockingConnectionPool.from_url(
         url,
         socket_timeout=5,
         socket_connect_timeout=5,
         health_check_interval=25,
         max_connections=MAX_CONNECTIONS,
+        timeout=POOL_TIMEOUT_S,
     )
+    return redis.Redis(connection_pool=pool)
 
 
 @cache
 def _source(name: str) -> str:
-    return (files("workers.contract") / "lua" / f"{name}.lua").read_text()
+    """A script, which finds the name of the channel of news in `NEWS`."""
+    script = (files("workers.contract") / "lua" / f"{name}.lua").read_text()
+    return f"local NEWS = '{keys.NEWS}'\n{script}"
 
 
 class Scripts:

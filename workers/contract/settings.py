@@ -61,6 +61,12 @@ class Settings:
     )
     model_revision: str | None = _option(None, "branch, tag or commit on the hub", group="model")
     cache_dir: str | None = _option(None, "directory for models from the hub", group="model")
+    chat_template: str | None = _option(
+        None,
+        "file with the Jinja template of conversations, in place of the model's own; a model "
+        "without one gets a line a message",
+        group="model",
+    )
     layers: str = _option(
         "a",
         "layers per GPU, comma-separated: numbers and at most one a (all that are left); 0 is the "
@@ -153,6 +159,14 @@ class Settings:
         None,
         "Redis to use; without it $REDIS_URL, else one is started in the data directory",
         group="jobs",
+    )
+    model_wait_s: int = _option(
+        5,
+        "seconds that a call which waits for its result gives a worker to get ready, before it is "
+        "answered 503",
+        group="jobs",
+        low=0,
+        high=3600,
     )
     result_ttl_s: int = _option(
         3600, "seconds for which an ended job can be asked for", group="jobs", low=1

@@ -1,13 +1,12 @@
-"""Jobs as clients see them: create, read, wait, follow, cancel.
+"""Jobs as clients see them: create, read, follow, cancel.
 
 The worker's side of the same records is `attempts`.
 """
 
 from __future__ import annotations
 
-import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from workers.contract import keys
 from workers.contract.errors import JobNotFound
@@ -19,7 +18,7 @@ from workers.contract.job_record import (
     pack,
     record_from_hash,
 )
-from workers.contract.redis_client import BLOCK_SLICE_S, Client, Scripts, text
+from workers.contract.redis_client import Client, Scripts, text
 from workers.contract.text_job import TextJob, encode_job
 
 FIRST_EVENT = "0-0"
@@ -55,6 +54,7 @@ class JobStore:
             "protocol": protocol,
             "model": job.model,
             "owner": owner,
+            "user": job.user,
             "n_generated": 0,
             "n_expected": job.n_expected_tokens,
             "job": pack(encode_job(job)),
@@ -78,6 +78,7 @@ class JobStore:
             n_expected=job.n_expected_tokens,
             result=None,
             error=None,
+            user=job.user,
         )
 
     def get(self, job_id: str) -> JobRecord:
@@ -116,37 +117,15 @@ class JobStore:
         )
         return bool(ended)
 
-    def wait(self, job_id: str, timeout_s: float) -> JobRecord | None:
-        """Wait until the job has ended, or for so long.
-
-        Returns:
-            The ended job; None = it has not ended yet.
-
-        Raises:
-            JobNotFound: there is none of that id.
-        """
-        deadline = time.monotonic() + timeout_s
-        key = keys.done(job_id)
-        has_ended = None
-        while has_ended is None:
-            left_s = max(0.01, min(deadline - time.monotonic(), BLOCK_SLICE_S))
-            # Moving the one element within its list wakes every waiter and removes nothing.
-            has_ended = self._redis.blmove(key, key, left_s, "LEFT", "LEFT")
-            if has_ended is None and time.monotonic() >= deadline:
-                if not self._redis.exists(keys.job(job_id)):
-                    raise JobNotFound(job_id)
-                return None
-        return self.get(job_id)
-
-    def events(self, job_id: str, after: str, block_s: float) -> Sequence[JobEvent]:
-        """The job's events after one of them; waits for the first if there are none yet.
+    def events(self, after: Mapping[str, str]) -> Sequence[tuple[str, JobEvent]]:
+        """What happened to some jobs after one event of each, in one look.
 
         Args:
-            job_id: whose events.
-            after: id of the last event seen, `FIRST_EVENT` = none.
-            block_s: longest wait in seconds, 0 = none.
+            after: by job id, the id of the last event seen, `FIRST_EVENT` = none.
         """
-        block_ms = max(1, int(min(block_s, BLOCK_SLICE_S) * 1000)) if block_s > 0 else None
-        reply = self._redis.xread({keys.events(job_id): after}, block=block_ms)
-        entries = reply[0][1] if reply else []
-        return [event_from_entry(entry_id, fields) for entry_id, fields in entries]
+        reply = self._redis.xread({keys.events(job_id): last for job_id, last in after.items()})
+        return [
+            (text(key).removeprefix(keys.EVENTS_PREFIX), event_from_entry(entry_id, fields))
+            for key, entries in reply
+            for entry_id, fields in entries
+        ]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import torch
 from torch import Tensor
 
 from neodim_sampling.pipeline import choose, shape_scores
 from workers.engine.contrastive import contrastive_step
+from workers.engine.likelihood import likelihoods
 from workers.engine.sequence import Scores, Sequence
 from workers.engine.text_model import TextModel
 
@@ -19,7 +22,10 @@ def next_tokens(model: TextModel, sequences: list[Sequence]) -> dict[Sequence, i
         sequences: their scores are known; none, or only one, of contrastive search.
     """
     if sequences[0].is_contrastive:
-        return {sequences[0]: contrastive_step(model, sequences[0])}
+        sequence, scores = sequences[0], sequences[0].scores
+        token = contrastive_step(model, sequence)
+        _tell([(sequence, scores, token)])
+        return {sequence: token}
     known = [(each, each.scores) for each in sequences if each.scores is not None]
     # Scores that one step made lie in order of their rows, and then need not be moved.
     known.sort(key=lambda each: each[1].row)
@@ -27,10 +33,28 @@ def next_tokens(model: TextModel, sequences: list[Sequence]) -> dict[Sequence, i
     choice = choose(shape_scores(_together([scores for _, scores in known]), rows), rows)
     # The one synchronisation with the device in a step.
     reply = torch.stack((choice.tokens, choice.is_empty.long())).tolist()
-    return {
-        sequence: None if is_empty else token
-        for (sequence, _), token, is_empty in zip(known, *reply, strict=True)
-    }
+    chosen = [
+        (sequence, scores, None if is_empty else token)
+        for (sequence, scores), token, is_empty in zip(known, *reply, strict=True)
+    ]
+    _tell(chosen)
+    return {sequence: token for sequence, _, token in chosen}
+
+
+def _tell(chosen: list[tuple[Sequence, Scores | None, int | None]]) -> None:
+    """Note how likely the tokens are of those sequences that are to tell it."""
+    told = [
+        (sequence, scores, token, sequence.n_alternatives)
+        for sequence, scores, token in chosen
+        if sequence.n_alternatives is not None and scores is not None and token is not None
+    ]
+    if not told:
+        return
+    sequences, scores, tokens, numbers = zip(*told, strict=True)
+    n_vocab = min(each.row.settings.n_vocab for each in sequences)
+    found = likelihoods(_together(list(scores)), tokens, max(numbers), n_vocab)
+    for sequence, likelihood, n in zip(sequences, found, numbers, strict=True):
+        sequence.likelihood = replace(likelihood, top=likelihood.top[:n])
 
 
 def _together(parts: list[Scores]) -> Tensor:

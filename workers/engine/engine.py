@@ -129,6 +129,10 @@ class Engine:
         prompts = self._prefill.next_readings(self._pace.prompt_budget(len(running)))
         self._read([each for each in running if not each.is_contrastive], prompts)
         ready = [each for each in self._running if self._is_ready(each)]
+        for generation in [each for each in ready if each.is_finished]:
+            # It was read for its prompt's sake, and wants no token.
+            ready.remove(generation)
+            self._settle(generation)
         self._choose([each for each in ready if not each.is_contrastive])
         for generation in ready:
             if generation.is_contrastive:
@@ -153,8 +157,7 @@ class Engine:
         """Start waiting generations in order of arrival, as far as there are slots."""
         while self._waiting:
             generation = self._waiting[0]
-            growing = generation.growing
-            if not generation.is_finished and len(growing) > self._slots.n_free:
+            if not generation.is_finished and len(generation.to_read) > self._slots.n_free:
                 return
             self._waiting.popleft()
             if generation.is_finished:
@@ -248,7 +251,7 @@ class Engine:
             self._retire(generation)
             return
         for sequence in generation.sequences:
-            if sequence.is_end_of_text:
+            if sequence.has_ended:
                 self._slots.take_back(sequence)
         generation.publish(is_last=False)
 

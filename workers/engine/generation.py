@@ -7,9 +7,11 @@ from collections.abc import Mapping
 from collections.abc import Sequence as SequenceOf
 from typing import Protocol
 
+from neodim_sampling.parameters import PlainPrompt
 from neodim_sampling.text.fitting import FittedPrompt
 from workers.contract.text_job import TextDelta, TextJob
 from workers.engine.gpu_memory import MemoryWatch
+from workers.engine.likelihood import Likelihood
 from workers.engine.sequence import Sequence
 
 
@@ -31,15 +33,24 @@ class Generation:
     Args:
         job: what was asked for.
         fitted: the prompt as the model reads it.
+        max_new_tokens: tokens that each sequence may get.
         sequences: one for each text asked for.
         sink: who hears of it.
     """
 
     def __init__(
-        self, job: TextJob, fitted: FittedPrompt, sequences: list[Sequence], sink: Sink
+        self,
+        job: TextJob,
+        fitted: FittedPrompt,
+        max_new_tokens: int,
+        sequences: list[Sequence],
+        sink: Sink,
     ) -> None:
         self.job = job
         self.fitted = fitted
+        self.max_new_tokens = max_new_tokens
+        self.prompt_likelihoods: list[Likelihood] = []
+        """Of the prompt's tokens behind the first, where they are to be told."""
         self.sequences = sequences
         self.memory = MemoryWatch()
         self.is_partial = False
@@ -53,19 +64,38 @@ class Generation:
 
     @property
     def is_finished(self) -> bool:
-        """Whether no sequence needs another token."""
-        if self.n_steps >= self.job.max_new_tokens:
+        """Whether nothing more has to be found out."""
+        if self.is_prompt_untold:
+            return False
+        if self.n_steps >= self.max_new_tokens:
             return True
         return all(sequence.is_done for sequence in self.sequences)
+
+    @property
+    def tells_prompt(self) -> bool:
+        """Whether the log-probabilities of the prompt's own tokens are asked for."""
+        prompt = self.job.prompt
+        return isinstance(prompt, PlainPrompt) and prompt.echo and self.job.log_probs is not None
+
+    @property
+    def is_prompt_untold(self) -> bool:
+        """Whether some of those are not known yet."""
+        n_known = len(self.prompt_likelihoods)
+        return self.tells_prompt and n_known < len(self.fitted.input_ids) - 1
+
+    @property
+    def to_read(self) -> list[Sequence]:
+        """Sequences that need a row to be read into."""
+        return self.growing or self.sequences[: int(self.is_prompt_untold)]
 
     @property
     def growing(self) -> list[Sequence]:
         """Sequences that get a token in the next step.
 
-        One with a stop string goes on until all have one (seed 000, `trimmed_tail`); one that
-        ended by itself does not.
+        One with a stop string goes on until all have one (seed 000, `trimmed_tail`), unless the
+        job says otherwise; one that ended by itself does not.
         """
-        return [sequence for sequence in self.sequences if not sequence.is_end_of_text]
+        return [sequence for sequence in self.sequences if not sequence.has_ended]
 
     @property
     def is_contrastive(self) -> bool:
@@ -91,14 +121,17 @@ class Generation:
             self.sequences[index].accept(token)
         self.memory.sample()
 
-    def replay(self, tokens: Mapping[int, SequenceOf[int]]) -> None:
-        """Take the tokens that an earlier attempt made and published, step by step.
+    def replay(self, made: Mapping[int, TextDelta]) -> None:
+        """Take what an earlier attempt made and published, step by step.
 
         Raises:
             StopPatternTimeout: a regular expression took too long on a text.
         """
+        tokens = {index: each.tokens for index, each in made.items()}
         for step in range(max(map(len, tokens.values()), default=0)):
-            self.accept({index: made[step] for index, made in tokens.items() if step < len(made)})
+            self.accept({index: each[step] for index, each in tokens.items() if step < len(each)})
+        for index, each in made.items():
+            self.sequences[index].told.extend(each.scores)
         for sequence in self.sequences:
             sequence.take_delta(is_last=False)
 

@@ -25,8 +25,9 @@ class Prefill:
         """Give a generation's sequences rows and put its reading in line."""
         for reading in plan_readings(generation):
             first, *others = reading.sequences
-            # Contrastive search needs the states of all tokens, which rows do not keep.
-            is_unlike = generation.is_contrastive or first.key_bias is not None
+            # These need the states of all tokens, which rows do not keep, or other ones.
+            needs_all = generation.is_contrastive or generation.is_prompt_untold
+            is_unlike = needs_all or first.key_bias is not None
             known = [] if is_unlike else reading.tokens
             reading.n_read = self._slots.give(first, known)
             for other in others:
@@ -84,10 +85,10 @@ def plan_readings(generation: Generation) -> list[PromptReading]:
 
     Sequences that have nothing of their own yet share one reading.
     """
-    growing = generation.growing
-    if all(not sequence.row.generated for sequence in growing):
-        return [PromptReading(generation, growing, list(generation.fitted.input_ids))]
+    sequences = generation.to_read
+    if all(not sequence.row.generated for sequence in sequences):
+        return [PromptReading(generation, sequences, list(generation.fitted.input_ids))]
     return [
         PromptReading(generation, [each], [*each.row.input_ids, *each.row.generated])
-        for each in growing
+        for each in sequences
     ]

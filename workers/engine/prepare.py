@@ -5,19 +5,20 @@ Runs in the threads of the tasks, so that tokenising never holds up the engine.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from collections.abc import Sequence as SequenceOf
+from collections.abc import Callable, Mapping, Sequence
 
 from neodim_sampling.errors import InvalidParams, PromptTooLong
+from neodim_sampling.parameters import ChatMessage, ChatPrompt, PreamblePrompt
 from neodim_sampling.row import RowSettings, SamplingRow
 from neodim_sampling.text.codec import TextCodec
 from neodim_sampling.text.constraint_words import resolve_constraints
 from neodim_sampling.text.decoder import IncrementalDecoder
 from neodim_sampling.text.fitting import FittedPrompt, fit_prompt
+from neodim_sampling.text.plain import plain_ids, whole_prompt
 from neodim_sampling.text.stops import StopChecker
-from workers.contract.text_job import TextJob
+from workers.contract.text_job import TextDelta, TextJob
 from workers.engine.generation import Generation, Sink
-from workers.engine.sequence import Sequence
+from workers.engine.sequence import Sequence as GrowingSequence
 
 
 class Preparer:
@@ -25,6 +26,7 @@ class Preparer:
 
     Args:
         codec: the model's text codec.
+        render_chat: puts a conversation into words; raises `TemplateRefused`.
         eos_ids: tokens that end a text; may be empty.
         n_vocab: tokens that may be generated at all.
         slots: sequences that the engine runs at once.
@@ -34,6 +36,7 @@ class Preparer:
     def __init__(
         self,
         codec: TextCodec,
+        render_chat: Callable[[Sequence[ChatMessage]], str],
         *,
         eos_ids: frozenset[int],
         n_vocab: int,
@@ -41,17 +44,18 @@ class Preparer:
         max_length: int,
     ) -> None:
         self._codec = codec
+        self._render_chat = render_chat
         self._eos_ids = eos_ids
         self._n_vocab = n_vocab
         self._slots = slots
         self._max_length = max_length
 
-    def prepare(self, job: TextJob, made: Mapping[int, SequenceOf[int]], sink: Sink) -> Generation:
+    def prepare(self, job: TextJob, made: Mapping[int, TextDelta], sink: Sink) -> Generation:
         """A generation of the job that goes on where an earlier attempt stopped.
 
         Args:
             job: what was asked for.
-            made: tokens that earlier attempts made, by sequence; empty for the first.
+            made: what earlier attempts made, by sequence; empty for the first.
             sink: who will hear of it.
 
         Raises:
@@ -59,11 +63,12 @@ class Preparer:
         """
         if job.n_sequences > self._slots:
             raise InvalidParams("sequences_count", f"must be at most {self._slots} on this worker")
-        fitted = fit_prompt(self._codec, job.prompt, job.max_new_tokens)
-        self._check_length(job, fitted)
+        self._check_ids(job)
+        fitted = self._fit(job)
+        max_new_tokens = self._room(job, len(fitted.input_ids))
         settings = self._settings(job)
         sequences = [
-            Sequence(
+            GrowingSequence(
                 SamplingRow(
                     settings=settings,
                     input_ids=list(fitted.input_ids),
@@ -73,26 +78,50 @@ class Preparer:
                 ),
                 IncrementalDecoder(self._codec, fitted.input_ids),
                 StopChecker(job.stops),
+                ends_at_match=job.stops is not None and job.stops.ends_each,
+                n_alternatives=(job.log_probs or 0) if job.needs_log_probs else None,
             )
             for index in range(job.n_sequences)
         ]
-        generation = Generation(job, fitted, sequences, sink)
+        generation = Generation(job, fitted, max_new_tokens, sequences, sink)
         generation.replay(made)
         return generation
 
-    def _check_length(self, job: TextJob, fitted: FittedPrompt) -> None:
-        n_input = len(fitted.input_ids)
-        if n_input + job.max_new_tokens > self._max_length:
+    def _fit(self, job: TextJob) -> FittedPrompt:
+        """The prompt as the model reads it."""
+        if isinstance(job.prompt, PreamblePrompt):
+            assert job.max_new_tokens is not None, "prompts are cut to what is to be generated"
+            return fit_prompt(self._codec, job.prompt, job.max_new_tokens)
+        if isinstance(job.prompt, ChatPrompt):
+            text = self._render_chat(job.prompt.messages)
+            return whole_prompt(self._codec, self._codec.encode_bare(text))
+        return whole_prompt(self._codec, plain_ids(self._codec, job.prompt, self._eos_ids))
+
+    def _room(self, job: TextJob, n_input: int) -> int:
+        """Tokens that may be generated behind so many of input."""
+        wanted = 1 if job.max_new_tokens is None else job.max_new_tokens
+        if n_input + wanted > self._max_length:
+            is_fitted = isinstance(job.prompt, PreamblePrompt)
             raise PromptTooLong(
-                f"max_total_tokens: {n_input} input tokens and {job.max_new_tokens} generated ones "
-                f"do not fit in the {self._max_length} tokens that this model can hold"
+                f"{'max_total_tokens' if is_fitted else 'max_tokens'}: {n_input} input tokens and "
+                f"{wanted} generated ones do not fit in the {self._max_length} tokens that this "
+                "model can hold"
             )
+        return self._max_length - n_input if job.max_new_tokens is None else wanted
+
+    def _check_ids(self, job: TextJob) -> None:
+        """Refuse biases of tokens that are not in the vocabulary."""
+        ids = [*(token for token, _ in job.additive.logit_bias), *job.constraints.banned_ids]
+        if ids and max(ids) >= self._n_vocab:
+            problem = f"there is no token {max(ids)}; ids are below {self._n_vocab}"
+            raise InvalidParams("logit_bias", problem)
 
     def _settings(self, job: TextJob) -> RowSettings:
         override = job.penalty.prompt if job.penalty is not None else None
         return RowSettings(
             warpers=job.warpers,
             penalty=job.penalty,
+            additive=job.additive,
             penalty_prompt_ids=tuple(self._codec.encode(override)) if override else None,
             constraints=resolve_constraints(self._codec, job.constraints, self._eos_ids),
             n_vocab=self._n_vocab,

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from collections.abc import Sequence as SequenceOf
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from torch import Tensor
 
 from workers.engine.generation import Generation
+from workers.engine.likelihood import prompt_likelihoods
 from workers.engine.sequence import Scores, Sequence
 from workers.engine.text_model import Run, TextModel
+
+Score: TypeAlias = Callable[[Tensor], Tensor]
+"""The model's scores [B, V] behind last hidden states [B, H]."""
 
 
 class Reading(Protocol):
@@ -21,7 +26,9 @@ class Reading(Protocol):
         """What to read."""
         ...
 
-    def take(self, scores: SequenceOf[Scores | None], hidden: SequenceOf[Tensor]) -> None:
+    def take(
+        self, scores: SequenceOf[Scores | None], hidden: SequenceOf[Tensor], score: Score
+    ) -> None:
         """Hear what reading each run gave: scores behind it if it needs them, and states."""
         ...
 
@@ -39,7 +46,9 @@ class NewestTokens:
             Run(each.held_slot, each.n_cached, each.row.generated[-1:]) for each in self._sequences
         ]
 
-    def take(self, scores: SequenceOf[Scores | None], hidden: SequenceOf[Tensor]) -> None:
+    def take(
+        self, scores: SequenceOf[Scores | None], hidden: SequenceOf[Tensor], score: Score
+    ) -> None:
         """Each sequence knows the scores of its next token."""
         for sequence, each in zip(self._sequences, scores, strict=True):
             sequence.scores = each
@@ -76,8 +85,12 @@ class PromptReading:
         slot = self.sequences[0].held_slot
         return [Run(slot, self.n_read, self.tokens[self.n_read : stop], needs_scores=is_last)]
 
-    def take(self, scores: SequenceOf[Scores | None], hidden: SequenceOf[Tensor]) -> None:
+    def take(
+        self, scores: SequenceOf[Scores | None], hidden: SequenceOf[Tensor], score: Score
+    ) -> None:
         """The text is read that far; behind its end, all sequences know what may come."""
+        if self.generation.is_prompt_untold and self.sequences[0] is self.generation.to_read[0]:
+            self._note_prompt(hidden[0], score)
         self.n_read += self.chunk
         self.sequences[0].n_held = self.n_read
         if self.generation.is_contrastive:
@@ -85,6 +98,15 @@ class PromptReading:
         if self.n_left == 0:
             for sequence in self.sequences:
                 sequence.scores = scores[0]
+
+    def _note_prompt(self, hidden: Tensor, score: Score) -> None:
+        """Note how likely the prompt's tokens are behind those of this chunk."""
+        n_prompt = len(self.generation.fitted.input_ids)
+        following = self.tokens[self.n_read + 1 : min(self.n_read + self.chunk + 1, n_prompt)]
+        n_top, row = self.generation.job.log_probs or 0, self.sequences[0].row
+        self.generation.prompt_likelihoods += prompt_likelihoods(
+            score, hidden[: len(following)], following, n_top, row.settings.n_vocab
+        )
 
 
 def read(model: TextModel, readings: SequenceOf[Reading]) -> None:
@@ -95,5 +117,5 @@ def read(model: TextModel, readings: SequenceOf[Reading]) -> None:
     first = 0
     for reading, its_runs in zip(readings, runs, strict=True):
         last = first + len(its_runs)
-        reading.take(scores[first:last], outcome.hidden[first:last])
+        reading.take(scores[first:last], outcome.hidden[first:last], model.score)
         first = last

@@ -9,7 +9,8 @@ from torch import Tensor
 from neodim_sampling.row import SamplingRow
 from neodim_sampling.text.decoder import IncrementalDecoder
 from neodim_sampling.text.stops import StopChecker, StopMatch
-from workers.contract.text_job import TextDelta
+from workers.contract.text_job import TextDelta, TokenScore
+from workers.engine.likelihood import Likelihood, told
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +33,19 @@ class Sequence:
         row: its tokens and sampling settings.
         decoder: spells the generated tokens.
         stops: looks for text that ends it.
+        ends_at_match: whether such a text ends it, even while its siblings have none.
+        n_alternatives: to tell of every token with its log-probability; None = neither.
     """
 
-    def __init__(self, row: SamplingRow, decoder: IncrementalDecoder, stops: StopChecker) -> None:
+    def __init__(
+        self,
+        row: SamplingRow,
+        decoder: IncrementalDecoder,
+        stops: StopChecker,
+        *,
+        ends_at_match: bool = False,
+        n_alternatives: int | None = None,
+    ) -> None:
         self.row = row
         self.decoder = decoder
         self.match: StopMatch | None = None
@@ -48,6 +59,11 @@ class Sequence:
         """Those of its next token, once everything before is read."""
         self.context: list[Tensor] = []
         """Contrastive search only: hidden states [n, H] of everything read so far, in parts."""
+        self.n_alternatives = n_alternatives
+        self.likelihood: Likelihood | None = None
+        """Of the token that comes next, once it is chosen, where it is to be told."""
+        self.told: list[TokenScore] = []
+        self._ends_at_match = ends_at_match
         self._stops = stops
         self._n_held_back = 0
         self._n_sent_tokens = 0
@@ -79,6 +95,11 @@ class Sequence:
         """Whether it has what it needs; it may still grow while its siblings have not."""
         return self.match is not None or self.is_end_of_text
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether it grows no more, whatever its siblings do."""
+        return self.is_end_of_text or (self._ends_at_match and self.match is not None)
+
     def accept(self, token: int) -> None:
         """Take the next token and see what it means for the text.
 
@@ -86,7 +107,12 @@ class Sequence:
             StopPatternTimeout: a regular expression took too long on the text.
         """
         self.row.append(token)
+        n_before = len(self.decoder.stable_text)
         self.decoder.push(token)
+        if self.likelihood is not None:
+            text = self.decoder.stable_text[n_before:]
+            self.told.append(told(self.decoder.codec, token, text, self.likelihood))
+            self.likelihood = None
         constraints = self.row.settings.constraints
         self.is_end_of_text = constraints.can_stop_early and token in constraints.eos_ids
         if self.match is None:
@@ -103,12 +129,13 @@ class Sequence:
         """
         visible = self._visible_text(is_last)
         tokens = tuple(self.row.generated[self._n_sent_tokens :])
+        scores = tuple(self.told[self._n_sent_tokens :])
         text = visible[self._n_sent_characters :]
         self._n_sent_tokens = len(self.row.generated)
         self._n_sent_characters = max(self._n_sent_characters, len(visible))
         if not tokens and not text:
             return None
-        return TextDelta(sequence=self.row.sequence, text=text, tokens=tokens)
+        return TextDelta(sequence=self.row.sequence, text=text, tokens=tokens, scores=scores)
 
     def _visible_text(self, is_last: bool) -> str:
         """The text that a client may see now: without a stop, or what may become one."""

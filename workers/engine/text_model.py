@@ -87,6 +87,10 @@ class TextModel(ABC):
         for tokens in ([0], [0, 0]):
             self.read([Run(0, 0, tokens)])
 
+    def score(self, hidden: Tensor) -> Tensor:
+        """Scores [B, V] float32 of what comes behind last hidden states [B, H]."""
+        return self._head(hidden).float()
+
     @abstractmethod
     def read(self, runs: Sequence[Run]) -> Outcome:
         """Read runs of tokens, of distinct rows, in one step."""
@@ -118,4 +122,4 @@ class TextModel(ABC):
         if not scored:
             return Outcome(torch.empty(0), places, hidden)
         ends = torch.cat([hidden[i][-1:] for i in scored])
-        return Outcome(self._head(ends).float(), places, hidden)
+        return Outcome(self.score(ends), places, hidden)

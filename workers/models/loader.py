@@ -43,6 +43,7 @@ class LoadedModel:
         eos_ids: tokens that end a text; may be empty.
         n_vocab: tokens that have both a text and a score.
         max_length: tokens that one sequence may have.
+        chat_template: text of the template to use; None = the tokenizer's own.
     """
 
     model: Any
@@ -50,6 +51,7 @@ class LoadedModel:
     eos_ids: frozenset[int]
     n_vocab: int
     max_length: int
+    chat_template: str | None = None
 
 
 def load_model(settings: Settings) -> LoadedModel:
@@ -82,6 +84,7 @@ def load_model(settings: Settings) -> LoadedModel:
         eos_ids=_eos_ids(model),
         n_vocab=min(len(tokenizer), model.config.vocab_size),
         max_length=_max_length(settings, model.config),
+        chat_template=_chat_template(settings),
     )
     log.warning("loaded %s in %s on %s", settings.model_name, _name(model.dtype), device)
     if device.type == "cpu" and not has_arithmetic(model.dtype):
@@ -159,6 +162,20 @@ def _max_length(settings: Settings, config: Any) -> int:
             f"--max-length: {settings.max_length} is more than the model's context of {context}"
         )
     return settings.max_length
+
+
+def _chat_template(settings: Settings) -> str | None:
+    """Text of the template that the settings name.
+
+    Raises:
+        ModelUnusable: the file cannot be read.
+    """
+    if settings.chat_template is None:
+        return None
+    try:
+        return Path(settings.chat_template).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise ModelUnusable(f"--chat-template: cannot be read: {error}") from error
 
 
 def _name(dtype: torch.dtype) -> str:

@@ -6,9 +6,12 @@ import ctypes
 import gc
 from concurrent.futures import ThreadPoolExecutor
 
+from neodim_sampling.text.codec import TextCodec
 from workers.contract.settings import Settings
 from workers.engine.model_path import open_model
+from workers.engine.prepare import Preparer
 from workers.engine.text_model import TextModel
+from workers.models.chat_template import ChatTemplate
 from workers.models.loader import LoadedModel, load_model
 
 
@@ -29,6 +32,24 @@ def make_ready(settings: Settings, *, is_general: bool = False) -> tuple[LoadedM
     # there are more of those than cores none waits actively: steps took up to 1.5 times as long.
     with ThreadPoolExecutor(1) as passing_thread:
         return passing_thread.submit(_load, settings, is_general).result()
+
+
+def preparer_of(loaded: LoadedModel, codec: TextCodec, slots: int) -> Preparer:
+    """What prepares jobs for a model.
+
+    Args:
+        loaded: the model.
+        codec: its text codec.
+        slots: sequences that run at once.
+    """
+    return Preparer(
+        codec,
+        ChatTemplate(loaded.tokenizer, codec, loaded.chat_template).render,
+        eos_ids=loaded.eos_ids,
+        n_vocab=loaded.n_vocab,
+        slots=slots,
+        max_length=loaded.max_length,
+    )
 
 
 def _load(settings: Settings, is_general: bool) -> tuple[LoadedModel, TextModel]:

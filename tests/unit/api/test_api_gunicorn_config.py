@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import signal
 import shutil
+import signal
 from types import SimpleNamespace
 
 import pytest
@@ -22,7 +22,7 @@ def config(tmp_path, monkeypatch):
 
 
 def started(*command):
-    return os.posix_spawn(shutil.which(command[0]), command, os.environ)
+    return os.posix_spawn(shutil.which(command[0]), command, {})
 
 
 def test_no_killed_worker_outlives_the_master(config):
@@ -43,8 +43,8 @@ def test_a_worker_that_is_already_gone_is_not_waited_for(config):
 
 
 def test_a_worker_ends_its_connections_before_the_master_loses_patience(config):
-    worker = SimpleNamespace(cfg=SimpleNamespace(set=lambda name, value: kept.update({name: value})))
-    kept: dict[str, float] = {}
+    kept = {}
+    worker = SimpleNamespace(cfg=SimpleNamespace(set=kept.__setitem__))
 
     config.post_worker_init(worker)
 

@@ -8,7 +8,7 @@ from workers.contract.errors import InvalidParams, ModelLoading, QueueUnavailabl
 from workers.contract.fleet import WorkerCard, WorkerState
 from workers.contract.settings import Settings
 
-SETTINGS = Settings(model_name="tiny", slots=4, max_length=100)
+SETTINGS = Settings(model_name="tiny", slots=4, max_length=100, model_wait_s=0)
 BODY = {"prompt": "x", "generated_tokens_count": 4, "max_total_tokens": 64}
 
 
@@ -17,6 +17,9 @@ class FleetOf:
 
     def __init__(self, *cards):
         self._cards = cards
+
+    def models(self):
+        return ["tiny"]
 
     def ready(self, model):
         return list(self._cards)

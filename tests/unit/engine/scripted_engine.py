@@ -61,6 +61,9 @@ class ScriptedModel:
         self.cache = ScriptedCache(slots)
         self.n_reads = 0
 
+    def score(self, hidden: torch.Tensor) -> torch.Tensor:
+        raise AssertionError("no scripted request asks for its prompt's likelihoods")
+
     def read(self, runs: Sequence[Run]) -> Outcome:
         assert len({run.slot for run in runs}) == len(runs), "two runs for one row"
         if any(POISON in run.tokens for run in runs):
@@ -157,6 +160,6 @@ class ScriptedEngine:
             )
             for index in range(request.n_sequences)
         ]
-        generation = Generation(job, fitted, sequences, request)
+        generation = Generation(job, fitted, request.n_tokens, sequences, request)
         self.engine.submit(generation)
         return generation

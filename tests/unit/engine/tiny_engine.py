@@ -15,6 +15,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from api.neodim import adapter, renderer
+from neodim_sampling.parameters import ChatMessage
 from neodim_sampling.text.codec import TextCodec
 from workers.contract.settings import Settings
 from workers.contract.text_job import TextDelta, TextJob, TextResult
@@ -80,6 +81,7 @@ class TinyEngine:
         self.model = open_model(copy.deepcopy(model), slots, max_length)
         self.preparer = Preparer(
             self.codec,
+            _written_out,
             eos_ids=frozenset({model.config.eos_token_id}),
             n_vocab=min(self.codec.n_vocab, model.config.vocab_size),
             slots=slots,
@@ -94,7 +96,11 @@ class TinyEngine:
         self, job: TextJob, made: Mapping[int, Sequence[int]] | None = None
     ) -> tuple[Generation, Ear]:
         ear = Ear()
-        generation = self.preparer.prepare(job, made or {}, ear)
+        so_far = {
+            index: TextDelta(sequence=index, text="", tokens=tuple(tokens))
+            for index, tokens in (made or {}).items()
+        }
+        generation = self.preparer.prepare(job, so_far, ear)
         self.engine.submit(generation)
         return generation, ear
 
@@ -109,6 +115,10 @@ class TinyEngine:
 
     def stop(self) -> None:
         self.engine.stop()
+
+
+def _written_out(messages: Sequence[ChatMessage]) -> str:
+    return "".join(f"{each.role}: {each.content}\n" for each in messages)
 
 
 def job(**fields: Any) -> TextJob:

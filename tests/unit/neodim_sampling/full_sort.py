@@ -33,6 +33,8 @@ def _kept(name: str, ordered: Tensor, drops: Tensor, mass: Tensor, value: float)
         return (mass.cumsum(0) - mass).double() < value * total
     if name == "top_a":
         return (-drops).exp() >= value * (UNIT / total)
+    if name == "min_p":
+        return (-drops).exp() >= value
     if name == "typical":
         mean = (mass.double() / total * drops).where(mass > 0, 0.0).sum()
         distance = (drops - mean).abs()

@@ -28,15 +28,24 @@ HUGE = 10**400
         (("*",), WARPERS),
         (
             ("tfs", "*", "temperature"),
-            ("tfs", "repetition_penalty", "top_k", "top_p", "typical", "top_a", "temperature"),
+            (
+                "tfs",
+                "repetition_penalty",
+                "top_k",
+                "top_p",
+                "typical",
+                "top_a",
+                "min_p",
+                "temperature",
+            ),
         ),
         (
             ("typical",),
-            ("typical", "repetition_penalty", "temperature", "top_k", "top_p", "tfs", "top_a"),
+            ("typical", *(name for name in WARPERS if name != "typical")),
         ),
         (
             ("top_a", "top_a", "*", "tfs", "top_a"),
-            ("top_a", "repetition_penalty", "temperature", "top_k", "top_p", "typical", "tfs"),
+            ("top_a", *(name for name in WARPERS if name not in ("top_a", "tfs")), "tfs"),
         ),
     ],
     ids=str,

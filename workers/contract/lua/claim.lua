@@ -16,6 +16,7 @@ while true do
       'batch', 0)
     redis.call('ZADD', KEYS[2], now_ms + ARGV[2], id)
     redis.call('XADD', ARGV[4] .. id, '*', 'kind', 'state', 'state', 'running')
+    redis.call('PUBLISH', NEWS, id)
     local job = redis.call('HMGET', key, 'job', 'cancel')
     return {id, attempt, job[1], job[2] or ''}
   end

@@ -1,5 +1,5 @@
--- Ends a job: the record, the last event, the wake-up of those who wait, the time to live.
--- KEYS: job, events, done, leases, waiting.
+-- Ends a job: the record, the last event, the news of it, the time to live.
+-- KEYS: job, events, leases, waiting.
 -- ARGV: id, state and attempt that the caller saw, final state, time to live in s, then field
 -- and value pairs of the record.
 -- Returns 1, or 0 when state or attempt is another by now (nothing is written then).
@@ -11,11 +11,10 @@ local time = redis.call('TIME')
 local now_ms = time[1] * 1000 + math.floor(time[2] / 1000)
 redis.call('HSET', KEYS[1], 'state', ARGV[4], 'finished_ms', now_ms, unpack(ARGV, 6))
 redis.call('HDEL', KEYS[1], 'job', 'cancel')
+redis.call('ZREM', KEYS[3], ARGV[1])
 redis.call('ZREM', KEYS[4], ARGV[1])
-redis.call('ZREM', KEYS[5], ARGV[1])
 redis.call('XADD', KEYS[2], '*', 'kind', ARGV[4])
-redis.call('RPUSH', KEYS[3], '1')
-for n = 1, 3 do
-  redis.call('EXPIRE', KEYS[n], ARGV[5])
-end
+redis.call('EXPIRE', KEYS[1], ARGV[5])
+redis.call('EXPIRE', KEYS[2], ARGV[5])
+redis.call('PUBLISH', NEWS, 'ended ' .. ARGV[1])
 return 1

@@ -25,5 +25,6 @@ end
 redis.call('HSET', KEYS[1], 'state', 'queued')
 redis.call('ZREM', KEYS[3], ARGV[1])
 redis.call('XADD', KEYS[2], '*', 'kind', 'state', 'state', 'queued')
+redis.call('PUBLISH', NEWS, ARGV[1])
 redis.call('ZADD', KEYS[4], record[3], ARGV[1])
 return 'queued'
