@@ -108,12 +108,13 @@ def test_several_servers_go_in_one_call(scene, node):
     assert scene.ledger.status().n_registered == 2
 
 
-def test_nothing_is_registered_before_a_worker_is_ready(scene, node):
+def test_nothing_is_registered_or_said_before_a_worker_is_ready(scene, node, caplog):
     scene.report("a", state=WorkerState.LOADING)
 
     scene.registrar().tick()
 
     assert node.heard() == []
+    assert caplog.records == []
     assert scene.ledger.status().state is NodeState.IDLE
 
 

@@ -148,9 +148,11 @@ class Registrar:
         """Let the API know how things stand, and the log what is new."""
         self._report_at = self._clock() + REPEAT_S
         self._ledger.report(state, error, n_registered)
-        if (state, error) == self._last_said:
-            return
+        is_said = (state, error) == self._last_said
+        is_said |= state is NodeState.IDLE and self._last_said is None
         self._last_said = state, error
+        if is_said:
+            return
         if state is NodeState.FAILING:
             log.warning("node %s: %s; it is tried again", self._ledger.node, error)
         else:
