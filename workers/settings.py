@@ -7,10 +7,13 @@ import socket
 from functools import cache
 
 from workers.contract.settings import Settings, read_settings
-from workers.registration.container import worker_cid
+from workers.registration.container import is_main_program, worker_cid
 
-FIRST_WORKER = "worker"
+ONLY_WORKER = "worker"
 """What supervisor calls the worker of a service that has one."""
+
+OUR_COMMANDS = ("start.sh", "workers.launcher", "workers.celery_app")
+"""What a container of this service runs first."""
 
 
 @cache
@@ -30,10 +33,10 @@ def worker_id_at_nodes(settings: Settings) -> str:
     Supervisor says which of the service's workers this is; one that was started by hand cannot
     be told from others like it but by its process, so its id lasts only as long.
     """
-    label = os.environ.get("SUPERVISOR_PROCESS_NAME") or f"process {os.getpid()}"
+    label = os.environ.get("SUPERVISOR_PROCESS_NAME")
     return worker_cid(
         hostname=socket.gethostname(),
         service=settings.data_dir,
-        worker=label,
-        is_first=label == FIRST_WORKER,
+        worker=label or f"process {os.getpid()}",
+        has_container=label in (None, ONLY_WORKER) and is_main_program(OUR_COMMANDS),
     )

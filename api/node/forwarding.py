@@ -24,13 +24,12 @@ REQUEST_HEADERS = ("Content-Type", "Accept")
 """What goes on with a request. The client's key does not: it is for this service alone."""
 
 ANSWER_HEADERS = (
-    "Content-Length",
     "Content-Encoding",
     "Cache-Control",
     "Retry-After",
     "X-Should-Retry",
 )
-"""What comes back with an answer, beside its Content-Type."""
+"""What comes back with an answer, beside its type and length."""
 
 
 class Forwarding:
@@ -102,6 +101,8 @@ def _headers_to_send(headers: Headers) -> dict[str, str]:
 def _response(head: http.client.HTTPResponse, errand: Errand) -> Response:
     content_type = head.getheader("Content-Type", "application/octet-stream")
     response = Response(errand.pieces(content_type), head.status, content_type=content_type)
+    if head.length is not None:
+        response.content_length = head.length
     for name in ANSWER_HEADERS:
         if (value := head.getheader(name)) is not None:
             response.headers[name] = value

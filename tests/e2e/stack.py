@@ -59,7 +59,7 @@ class Stack:
         assert self._process.poll() is None, self.log_path.read_text()[-3000:]
         try:
             return requests.get(f"{self.url}/health/ready", timeout=5).status_code == 200
-        except requests.ConnectionError:
+        except (requests.ConnectionError, requests.Timeout):
             return False
 
     def redis(self) -> Client:
@@ -131,8 +131,8 @@ def running(*flags: str) -> Iterator[Stack]:
     """A service that is ended afterwards."""
     with tempfile.TemporaryDirectory(prefix="neodim-", ignore_cleanup_errors=True) as directory:
         stack = Stack(Path(directory), *flags)
-        stack.start()
         try:
+            stack.start()
             yield stack
         finally:
             stack.stop()

@@ -38,8 +38,8 @@ def test_a_worker_is_registered_again_as_the_same_one_after_it_was_killed() -> N
     assert re.fullmatch("[0-9a-f]{12}", first["cid"])
     assert first["api"] == f"{stack.url}/v1/chat/completions"
     assert second == first
-    assert last.path == "/api/v0/ai/project/unregister"
-    assert last.json == {"project": "Neodim"}
+    assert last.path == "/api/v0/ai/model/unregister"
+    assert last.json == {name: first[name] for name in ("project", "model", "cid")}
 
 
 def test_a_service_stops_in_time_and_works_while_a_node_hangs() -> None:

@@ -22,7 +22,7 @@ from workers.contract.redis_client import connect
 from workers.contract.settings import SETTINGS_PATH_VARIABLE, write_settings
 
 CHAT = f"{START}/chat/completions"
-SETTINGS = {"model_name": "own", "node_key": ("k",), "forward_timeout_s": 1}
+SETTINGS = {"model_name": "own", "node_key": ("k",)}
 BODY = '{"model":  "m", "text": "\u4f60\u597d"}'.encode()
 
 
@@ -70,7 +70,8 @@ def servers(redis_url):
 @pytest.fixture
 def api(redis_url):
     """Flask's own client: no sockets, so that headers and errors are seen as they are made."""
-    return create_app(Settings(redis_url=redis_url, **SETTINGS)).test_client()
+    settings = Settings(redis_url=redis_url, forward_timeout_s=2, **SETTINGS)
+    return create_app(settings).test_client()
 
 
 def wait_until(is_so):
@@ -267,13 +268,14 @@ def test_requests_at_once_go_to_different_servers_over_all_processes(servers, po
 
 
 def test_a_server_that_hangs_delays_no_other_request(servers, port):
-    servers("Slow", mood="hang", model="slow")
+    (slow,) = servers("Slow", mood="hang", model="slow")
     servers("Alice")
     waiting = threading.Thread(target=answer, args=(port, b'{"model": "slow"}'))
     waiting.start()
 
     replies = [answer(port) for _ in range(4)]
     is_waiting = waiting.is_alive()
+    slow.release.set()
     waiting.join()
 
     assert [status for status, _ in replies] == [200] * 4

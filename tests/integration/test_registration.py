@@ -11,7 +11,7 @@ from stand_in_node import StandInNode
 
 from workers.contract.fleet import Fleet, WorkerCard, WorkerState
 from workers.contract.http_address import parse_http_url
-from workers.contract.node_ledger import NodeLedger, NodeState
+from workers.contract.node_ledger import NodeLedger, NodeState, node_statuses
 from workers.contract.redis_client import connect
 from workers.contract.settings import Settings
 from workers.registration.lease import RegistrarLease
@@ -108,12 +108,13 @@ def test_several_servers_go_in_one_call(scene, node):
     assert scene.ledger.status().n_registered == 2
 
 
-def test_nothing_is_registered_before_a_worker_is_ready(scene, node):
+def test_nothing_is_registered_or_said_before_a_worker_is_ready(scene, node, caplog):
     scene.report("a", state=WorkerState.LOADING)
 
     scene.registrar().tick()
 
     assert node.heard() == []
+    assert caplog.records == []
     assert scene.ledger.status().state is NodeState.IDLE
 
 
@@ -182,6 +183,15 @@ def test_a_node_that_is_gone_is_tried_again(scene, node):
     assert scene.known() == []
 
 
+def test_the_api_learns_how_things_stand_from_the_settings_alone(scene, node):
+    scene.report("a")
+    scene.registrar().tick()
+
+    statuses = node_statuses(scene.client, [node.url.replace("//", "//secret@"), "http://other"])
+
+    assert [(each.node, each.state) for each in statuses] == [(node.url, NodeState.REGISTERED)]
+
+
 def test_a_state_has_its_beginning(scene, node):
     node.mood = "500"
     scene.report("a")
@@ -233,7 +243,7 @@ def test_another_project_replaces_the_one_before(scene, node):
     scene.registrar(project="Q").tick()
 
     assert [call.json["project"] for call in node.calls] == ["Q", "P"]
-    assert node.heard() == ["model/register", "project/unregister"]
+    assert node.heard() == ["model/register", "model/unregister"]
 
 
 def test_unregistering_is_tried_again_and_given_up_in_the_end(scene, node):
@@ -246,7 +256,7 @@ def test_unregistering_is_tried_again_and_given_up_in_the_end(scene, node):
     for scene.now in range(300):
         registrar.tick()
 
-    assert node.heard() == ["project/unregister"] * 10
+    assert node.heard() == ["model/unregister"] * 10
     assert scene.known() == []
     assert scene.ledger.status().state is NodeState.IDLE
 
@@ -280,16 +290,33 @@ def test_a_worker_that_ends_unregisters_itself_though_another_speaks_with_the_no
     assert scene.known() == ["a" * 12]
 
 
-def test_the_last_worker_unregisters_the_project(scene, node):
+def test_the_last_worker_unregisters_a_project_that_was_registered_as_a_whole(scene, node):
     scene.report("a")
+    scene.report("b")
     registrar = scene.registrar()
     registrar.tick()
+    scene.fleet.leave("b")
+    registrar.tick()
+    node.heard()
 
     registrar.farewell(cid_of("a"))
 
-    assert node.calls[-1].path == "/api/v0/ai/project/unregister"
-    assert node.calls[-1].json == {"project": "P"}
-    assert scene.known() == []
+    assert node.calls[0].json == {"project": "P"}
+    assert node.heard() == ["project/unregister"]
+    assert scene.client.keys("neodim:registered:*") == []
+
+
+def test_the_only_worker_leaves_the_project_to_other_services(scene, node):
+    scene.report("a")
+    registrar = scene.registrar()
+    registrar.tick()
+    node.heard()
+
+    registrar.farewell(cid_of("a"))
+
+    assert node.calls[0].json == {"project": "P", "model": "m", "cid": "a" * 12}
+    assert node.heard() == ["model/unregister"]
+    assert scene.client.keys("neodim:registered:*") == []
 
 
 def test_a_worker_that_was_never_registered_says_nothing_at_its_end(scene, node):
@@ -342,7 +369,7 @@ def test_upkeep_registers_in_the_background_and_unregisters_when_it_stops(
     upkeep.stop()
     upkeep.join()
 
-    assert node.heard() == ["model/register", "project/unregister"]
+    assert node.heard() == ["model/register", "model/unregister"]
     assert [card.state for card in scene.fleet.workers()] == [WorkerState.DRAINING]
 
 
@@ -360,7 +387,7 @@ def test_a_node_that_hangs_delays_neither_another_node_nor_the_end(client, redis
         upkeep.stop()
         upkeep.join(timeout_s=0.5)
 
-        assert fine.heard() == ["model/register", "project/unregister"]
+        assert fine.heard() == ["model/register", "model/unregister"]
         assert threading.active_count() > before  # the hanging call goes on, in nobody's way
     wait_until(lambda: threading.active_count() < before)
 
@@ -379,4 +406,4 @@ def test_upkeep_goes_on_when_redis_comes_back(redis_url, scene, node, caplog):
     upkeep.stop()
     upkeep.join()
 
-    assert node.heard() == ["model/register", "project/unregister"]
+    assert node.heard() == ["model/register", "model/unregister"]

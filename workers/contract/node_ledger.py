@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -11,12 +11,15 @@ import msgspec
 
 from workers.contract import keys
 from workers.contract.redis_client import Client
-from workers.contract.registrations import Registration, digest
+from workers.contract.registrations import Registration, digest, node_address
 
 MEMORY_S = 24 * 3600
 """After so long without news a node has forgotten us, and we forget what it was told."""
 
 STATUS_TTL_S = 180
+
+_WHOLE = "whole:"
+"""Start of the fields that name projects; the others are ids of servers."""
 
 
 class NodeState(StrEnum):
@@ -62,12 +65,22 @@ class NodeLedger:
 
     def registered(self) -> list[Registration]:
         """What the node was told of and has not been told to forget."""
-        found = self._redis.hvals(self._registered_key)
-        return [msgspec.json.decode(each, type=Registration) for each in found]
+        found = self._redis.hgetall(self._registered_key)
+        return [
+            msgspec.json.decode(entry, type=Registration)
+            for field, entry in found.items()
+            if not field.startswith(_WHOLE.encode())
+        ]
 
-    def record(self, registrations: Iterable[Registration]) -> None:
-        """Note what the node has taken; at least one."""
+    def is_whole(self, project: str) -> bool:
+        """Whether a project was registered as a whole, so that it is ours alone."""
+        return bool(self._redis.hexists(self._registered_key, _WHOLE + project))
+
+    def record(self, registrations: Sequence[Registration]) -> None:
+        """Note what the node has taken: one server, or in one go several of a project."""
         fields = {each.id: msgspec.json.encode(each) for each in registrations}
+        if len(registrations) > 1:
+            fields[_WHOLE + registrations[0].project] = b"1"
         with self._redis.pipeline() as pipeline:
             pipeline.hset(self._registered_key, mapping=fields)
             pipeline.expire(self._registered_key, MEMORY_S)
@@ -76,6 +89,10 @@ class NodeLedger:
     def forget(self, registrations: Iterable[Registration]) -> None:
         """Note what the node does not have any more; at least one."""
         self._redis.hdel(self._registered_key, *(each.id for each in registrations))
+
+    def forget_project(self, project: str) -> None:
+        """Note that the node does not have a project any more."""
+        self._redis.hdel(self._registered_key, _WHOLE + project)
 
     def report(self, state: NodeState, error: str, n_registered: int) -> None:
         """Say how things stand; to be repeated well within `STATUS_TTL_S`."""
@@ -95,3 +112,14 @@ class NodeLedger:
         """How things stand; None = nobody has said anything lately."""
         found = self._redis.get(self._status_key)
         return None if found is None else msgspec.json.decode(found, type=NodeStatus)
+
+
+def node_statuses(client: Client, node_urls: Iterable[str]) -> list[NodeStatus]:
+    """How things stand with nodes; those of which nobody has said anything lately are left out.
+
+    Args:
+        client: connection to the Redis of the service.
+        node_urls: as the settings name them.
+    """
+    ledgers = [NodeLedger(client, str(node_address(url))) for url in node_urls]
+    return [status for ledger in ledgers if (status := ledger.status()) is not None]

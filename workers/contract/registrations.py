@@ -8,6 +8,8 @@ from enum import IntEnum, StrEnum
 
 import msgspec
 
+from workers.contract.http_address import HttpAddress, parse_http_url
+
 REGISTRATION_PATHS = "/api/v0/ai/"
 """Start of the paths at which a node takes registrations."""
 
@@ -63,6 +65,15 @@ class Registration:
 def server_id(project: str, model: str, cid: str) -> str:
     """A short name for what makes a server another one."""
     return digest(project, model, cid)
+
+
+def node_address(url: str) -> HttpAddress:
+    """Where a node answers, given its URL in the settings.
+
+    Raises:
+        ValueError: it is no URL of HTTP.
+    """
+    return parse_http_url(url, NODE_PORT)
 
 
 def digest(*parts: str) -> str:

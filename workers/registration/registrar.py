@@ -129,22 +129,30 @@ class Registrar:
         self._report_at = 0.0
 
     def _unregister(self, gone: Sequence[Registration], wanted: Sequence[Registration]) -> None:
-        """One call for a project of which nothing is left, else one for each server."""
+        """One call for each server, or for a project that we had as a whole and that has ended.
+
+        A project of which single servers were registered may have others, of other services.
+        """
         left = {each.project for each in wanted}
         left |= {each.project for each in self._ledger.registered() if each not in gone}
-        for project in sorted({each.project for each in gone} - left):
+        ended = {each.project for each in gone if each.project not in left}
+        whole = {project for project in ended if self._ledger.is_whole(project)}
+        for project in sorted(whole):
             self._node.unregister_project(project)
+            self._ledger.forget_project(project)
         for each in gone:
-            if each.project in left:
+            if each.project not in whole:
                 self._node.unregister(each)
 
     def _tell(self, state: NodeState, error: str, n_registered: int) -> None:
         """Let the API know how things stand, and the log what is new."""
         self._report_at = self._clock() + REPEAT_S
         self._ledger.report(state, error, n_registered)
-        if (state, error) == self._last_said:
-            return
+        is_said = (state, error) == self._last_said
+        is_said |= state is NodeState.IDLE and self._last_said is None
         self._last_said = state, error
+        if is_said:
+            return
         if state is NodeState.FAILING:
             log.warning("node %s: %s; it is tried again", self._ledger.node, error)
         else:

@@ -10,11 +10,10 @@ from collections.abc import Callable, Sequence
 import redis
 
 from workers.contract.fleet import Fleet
-from workers.contract.http_address import parse_http_url
 from workers.contract.node_ledger import NodeLedger
 from workers.contract.public_url import public_url
 from workers.contract.redis_client import Client
-from workers.contract.registrations import NODE_PORT
+from workers.contract.registrations import node_address
 from workers.contract.settings import Settings
 from workers.registration.lease import RegistrarLease
 from workers.registration.node_client import NodeClient
@@ -92,7 +91,7 @@ def make_upkeep(
     """
 
     def registrar(url: str) -> Registrar:
-        address = parse_http_url(url, NODE_PORT)
+        address = node_address(url)
         return Registrar(
             NodeClient(address),
             NodeLedger(client, str(address)),

@@ -17,8 +17,12 @@ def configuration(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def server(tmp_path: Path, configuration: Path) -> Iterator[subprocess.Popen[bytes]]:
-    script = "import time; time.sleep(60)"
-    with subprocess.Popen([sys.executable, "-c", script, str(configuration)]) as process:
+    script = "import time; print(flush=True); time.sleep(60)"
+    command = [sys.executable, "-c", script, str(configuration)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+        # The kernel shows no arguments of a process that is still being started.
+        assert process.stdout is not None
+        process.stdout.readline()
         (tmp_path / "redis.pid").write_text(f"{process.pid}\n")
         yield process
         process.kill()

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from workers.registration.container import container_id, worker_cid
+from workers.registration.container import container_id, is_main_program, worker_cid
 
 ID = "d15c4007271b" + "0" * 52
 OVERLAY = "f" * 64
@@ -52,10 +52,10 @@ def test_a_name_of_twelve_digits_is_that_of_a_container(
     assert container_id(hostname, tmp_path) == expected
 
 
-def test_one_worker_of_a_container_goes_by_its_id_and_others_by_ids_of_their_own() -> None:
-    def cid(worker: str, service: str = "/data", *, is_first: bool = False) -> str:
+def test_a_worker_alone_in_its_container_goes_by_its_id_and_others_by_ids_of_their_own() -> None:
+    def cid(worker: str, service: str = "/data", *, has_container: bool = False) -> str:
         return worker_cid(
-            hostname="d15c4007271b", service=service, worker=worker, is_first=is_first
+            hostname="d15c4007271b", service=service, worker=worker, has_container=has_container
         )
 
     others = {cid("worker-1"), cid("worker-2"), cid("worker-1", "/else")}
@@ -63,4 +63,15 @@ def test_one_worker_of_a_container_goes_by_its_id_and_others_by_ids_of_their_own
     assert len(others) == 3
     assert all(len(each) == 12 and int(each, 16) >= 0 for each in others)
     assert cid("worker-1") == cid("worker-1")
-    assert cid("worker", is_first=True) not in others
+    assert cid("worker", has_container=True) not in others
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"), [("tini\0--\0./start.sh\0--slots=2\0", True), ("bash\0", False)]
+)
+def test_the_first_process_says_what_a_container_is_for(
+    tmp_path: Path, command: str, expected: bool
+) -> None:
+    found = is_main_program(["start.sh", "launcher"], proc(tmp_path, cmdline=command))
+
+    assert found is expected
