@@ -10,19 +10,22 @@ from flask_smorest import Api
 
 from api import auth, cors, docs, errors, health, request_id, services
 from api.fleet_view import FleetView
+from api.images import routes as images
+from api.images.protocols import image_protocols
 from api.jobs import routes as jobs
 from api.neodim import routes as neodim
 from api.protocols import Protocols, Room, error_body_by_path
 from api.settings import Settings, read_settings, redis_address
 from api.submission import Submission
 from workers.contract.fleet import Fleet
+from workers.contract.pictures import PictureStore
 from workers.contract.redis_client import connect
 from workers.contract.settings import VERSION
 from workers.contract.store import JobStore
 from workers.contract.tickets import make_celery, send_ticket
 
 PROTOCOLS = (neodim.NEODIM,)
-ROOMS: tuple[Room, ...] = (neodim.ROOM, jobs.ROOM, health.ROOM)
+ROOMS: tuple[Room, ...] = (neodim.ROOM, images.ROOM, jobs.ROOM, health.ROOM)
 
 
 def create_app(settings: Settings | None = None) -> Flask:
@@ -58,6 +61,7 @@ def _make_services(settings: Settings) -> services.Services:
     redis_url = redis_address(settings)
     client = connect(redis_url)
     store = JobStore(client, settings.result_ttl_s)
+    pictures = PictureStore(client, settings.result_ttl_s)
     fleet = FleetView(Fleet(client))
     send = partial(send_ticket, make_celery(redis_url))
     return services.Services(
@@ -65,7 +69,8 @@ def _make_services(settings: Settings) -> services.Services:
         store=store,
         fleet=fleet,
         submission=Submission(store, fleet, send, settings),
-        protocols=Protocols(PROTOCOLS),
+        protocols=Protocols((*PROTOCOLS, *image_protocols(settings, pictures))),
+        pictures=pictures,
     )
 
 

@@ -64,6 +64,7 @@ ANSWERS: Mapping[type[errors.NeodimError], Answer] = {
     errors.OutOfMemory: Answer(500, 2042),
     errors.EngineStopped: Answer(500, 2043),
     errors.WorkerLost: Answer(500, 2044),
+    rejections.PictureNotFound: Answer(404, 2061),
 }
 
 HTTP_ERRORS: Mapping[int, type[errors.NeodimError]] = {

@@ -1,4 +1,4 @@
-"""Reads JSON bodies from their connections; the only reader of bodies, for every protocol."""
+"""Reads bodies from their connections, JSON above all; the only reader, for every protocol."""
 
 from __future__ import annotations
 
@@ -29,10 +29,16 @@ def read_json(request: Request, *, needs_media_type: bool = True) -> dict[str, A
     """
     if needs_media_type and not request.is_json:
         raise WrongMediaType("the Content-Type must be application/json")
-    return parse_object(_read(request))
+    return parse_object(read_body(request))
 
 
-def _read(request: Request) -> bytes:
+def read_body(request: Request) -> bytes:
+    """The bytes of the request's body.
+
+    Raises:
+        MalformedBody: it did not come whole, or not as HTTP frames it.
+        BodyTooLarge: it is longer than the request's `max_content_length`.
+    """
     limit, length = request.max_content_length, request.content_length
     if limit is not None and (length or 0) > limit:
         raise BodyTooLarge(f"the body is longer than {limit} bytes")

@@ -12,6 +12,7 @@ from api.settings import Settings
 from api.submission import Submission
 from workers.contract.errors import JobNotFound
 from workers.contract.job_record import JobRecord
+from workers.contract.pictures import PictureStore
 from workers.contract.store import JobStore
 
 _KEY = "neodim"
@@ -26,6 +27,7 @@ class Services:
     fleet: FleetView
     submission: Submission
     protocols: Protocols
+    pictures: PictureStore
 
     def own_job(self, job_id: str, owner: str) -> JobRecord:
         """A job of this owner.

@@ -10,6 +10,7 @@ from api.fleet_view import FleetView
 from api.protocols import Protocol
 from api.settings import Settings
 from workers.contract.errors import InvalidParams, ModelLoading, QueueUnavailable
+from workers.contract.job_body import Job
 from workers.contract.job_record import JobRecord
 from workers.contract.store import JobStore
 from workers.contract.text_job import TextJob
@@ -67,8 +68,10 @@ class Submission:
             log.warning("no ticket for job %s: %s", record.id, error)
         return record
 
-    def _check_fits(self, job: TextJob) -> None:
-        """Refuse what no worker could ever run."""
+    def _check_fits(self, job: Job) -> None:
+        """Refuse what no worker could ever run; pictures were checked against the settings."""
+        if not isinstance(job, TextJob):
+            return
         cards = self._fleet.ready(job.model)
         slots = max((card.slots for card in cards), default=self._settings.slots)
         longest = max((card.max_length for card in cards), default=self._settings.max_length)

@@ -22,17 +22,25 @@ class WorkerState(StrEnum):
     DRAINING = "draining"
 
 
+class WorkerKind(StrEnum):
+    """What a worker makes."""
+
+    TEXT = "text"
+    IMAGE = "image"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerCard:
     """A worker's description of itself.
 
     Args:
         model: name of the model it serves.
-        slots: sequences it generates at once.
-        max_length: tokens that one sequence may have, prompt included.
+        slots: sequences, or pictures, that it makes at once.
+        max_length: tokens that one sequence may have, prompt included; pixels of a picture's side.
         host: name of the machine or container it runs on, where `pid` is its process.
         started_ms: when the process started, milliseconds since the epoch.
         step: number of the engine's last step; stands still when the engine hangs.
+        kind: what it makes.
     """
 
     name: str
@@ -44,6 +52,7 @@ class WorkerCard:
     pid: int
     started_ms: int
     step: int = 0
+    kind: WorkerKind = WorkerKind.TEXT
 
 
 class Fleet:

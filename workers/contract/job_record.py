@@ -6,7 +6,7 @@ import zlib
 from dataclasses import dataclass
 from enum import StrEnum
 
-from workers.contract.text_job import TextResult, decode_result
+from workers.contract.job_body import Result, decode_result
 
 COMPRESSED_FROM_BYTES = 16 * 1024
 
@@ -50,7 +50,7 @@ class JobRecord:
     worker: str | None
     n_generated: int
     n_expected: int
-    result: TextResult | None
+    result: Result | None
     error: tuple[str, str] | None
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from workers.contract import keys
 from workers.contract.errors import JobNotFound
+from workers.contract.job_body import Job, encode, n_expected
 from workers.contract.job_record import (
     JobEvent,
     JobRecord,
@@ -20,7 +21,6 @@ from workers.contract.job_record import (
     record_from_hash,
 )
 from workers.contract.redis_client import BLOCK_SLICE_S, Client, Scripts, text
-from workers.contract.text_job import TextJob, encode_job
 
 FIRST_EVENT = "0-0"
 """Reading after this reads a job's stream from its beginning."""
@@ -39,7 +39,7 @@ class JobStore:
         self._scripts = Scripts(client)
         self._result_ttl_s = result_ttl_s
 
-    def create(self, protocol: str, job: TextJob, owner: str = "") -> JobRecord:
+    def create(self, protocol: str, job: Job, owner: str = "") -> JobRecord:
         """Write a new job and put it in line; its ticket is the caller's to send.
 
         Args:
@@ -56,8 +56,8 @@ class JobStore:
             "model": job.model,
             "owner": owner,
             "n_generated": 0,
-            "n_expected": job.n_expected_tokens,
-            "job": pack(encode_job(job)),
+            "n_expected": n_expected(job),
+            "job": pack(encode(job)),
         }
         created_ms = self._scripts.create(
             keys=[keys.job(job_id), keys.events(job_id), keys.waiting(job.model), keys.ORDER],
@@ -75,7 +75,7 @@ class JobStore:
             attempt=0,
             worker=None,
             n_generated=0,
-            n_expected=job.n_expected_tokens,
+            n_expected=n_expected(job),
             result=None,
             error=None,
         )

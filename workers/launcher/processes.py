@@ -46,12 +46,24 @@ class Program:
 
 def worker_command(settings: Settings, python: str) -> list[str]:
     """The worker: one Celery process with a thread for each job that it runs."""
+    name = f"neodim-{settings.listen_port}"
+    return _celery("workers.celery_app", settings.model_name, settings.slots, name, python)
+
+
+def image_worker_command(settings: Settings, python: str) -> list[str]:
+    """The same for the image model, whose jobs are done one at a time."""
+    assert settings.image_model_name is not None, "there is an image model"
+    name = f"neodim-images-{settings.listen_port}"
+    return _celery("workers.images.celery_app", settings.image_model_name, 1, name, python)
+
+
+def _celery(app: str, model: str, n_threads: int, name: str, python: str) -> list[str]:
     command = [python, "-W", f"ignore:{ROOT_WARNING}", "-m", "celery", "--quiet"]
-    command += ["-A", "workers.celery_app", "worker"]
-    command += ["-P", "threads", "-c", str(settings.slots)]
+    command += ["-A", app, "worker"]
+    command += ["-P", "threads", "-c", str(n_threads)]
     command += ["--disable-prefetch", "--without-gossip", "--without-mingle"]
-    command += ["-Q", queue_name(settings.model_name)]
-    return [*command, "-n", f"neodim-{settings.listen_port}@%h", "-l", "WARNING"]
+    command += ["-Q", queue_name(model)]
+    return [*command, "-n", f"{name}@%h", "-l", "WARNING"]
 
 
 def api_command(python: str) -> list[str]:
@@ -86,6 +98,9 @@ def programs_of(
         programs.append(Program("redis", redis.command, 10, 1, 10))
     worker, api = worker_command(settings, python), api_command(python)
     programs.append(Program("worker", tuple(worker), 20, 10, 15))
+    if settings.image_model_name is not None:
+        images = image_worker_command(settings, python)
+        programs.append(Program("image-worker", tuple(images), 20, 10, 15))
     programs.append(Program("api", tuple(api), 30, 3, 10))
     return programs
 
