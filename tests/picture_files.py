@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import base64
 from io import BytesIO
+from typing import Any
 
 from PIL import Image
 
 
-def encoded(image: Image.Image, kind: str = "PNG") -> bytes:
+def encoded(image: Image.Image, kind: str = "PNG", **options: Any) -> bytes:
     """An image as a file."""
     file = BytesIO()
-    image.save(file, kind)
+    image.save(file, kind, **options)
     return file.getvalue()
 
 

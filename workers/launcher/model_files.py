@@ -78,8 +78,8 @@ def find_image_model(model: str, text_model: ServedModel) -> ServedModel:
         BadFlag: there is no such directory, it holds no diffusers model, or clients could not tell
             its name from the text model's.
     """
-    path = Path(model)
-    found = ServedModel(str(path.resolve()), path.name) if path.is_absolute() else _on_hub(model)
+    path = Path(model).resolve()
+    found = ServedModel(str(path), path.name) if Path(model).is_absolute() else _on_hub(model)
     if found.is_local and not (path / "model_index.json").is_file():
         raise BadFlag(IMAGE_FLAG, model, f"has no model_index.json; {ALLOWED_IMAGE}")
     if queue_name(found.name) == queue_name(text_model.name):
