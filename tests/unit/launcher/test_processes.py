@@ -57,6 +57,14 @@ def test_an_image_model_has_a_worker_of_its_own_that_does_one_job_at_a_time() ->
     assert images[images.index("-n") + 1] != text[text.index("-n") + 1]
 
 
+def test_workers_are_stopped_together() -> None:
+    settings = Settings(model_name="text", image_model_name="pictures")
+
+    sections = parsed(programs_of(settings, None, DIRECTORIES, PYTHON))
+
+    assert sections["group:workers"]["programs"] == "worker,image-worker"
+
+
 def test_the_api_reads_its_options_from_its_own_module() -> None:
     command = api_command(PYTHON)
 
