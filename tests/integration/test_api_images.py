@@ -6,18 +6,18 @@ import base64
 import threading
 import time
 from collections.abc import Iterator
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
 import pytest
 import requests
 from flask.testing import FlaskClient
-from picture_files import as_base64, decoded, left_half_mask, stripes
+from picture_files import as_base64, decoded, encoded, left_half_mask, stripes
 from PIL import Image, ImageChops
 
 from api.app import create_app
 from workers.contract import keys
+from workers.contract.job_record import COMPRESSED_TO_BYTES
 from workers.contract.redis_client import connect
 from workers.contract.settings import Settings
 from workers.images import host as image_host
@@ -277,16 +277,14 @@ def test_a_source_of_another_size_or_kind_is_drawn_at_the_size_asked_for(
 
 
 def test_a_body_with_pictures_may_be_longer_than_others(settings: Settings) -> None:
-    noise = Image.effect_noise((1200, 1200), 100)
-    file = BytesIO()
-    noise.save(file, "PNG")
+    file = encoded(Image.effect_noise((1200, 1200), 100))
     client = client_of(settings)
 
-    status = edit(client, image=file.getvalue()).status_code
+    status = edit(client, image=file).status_code
     as_text = client.post("/v1/jobs", data=b" " * (settings.body_limit_bytes + 1))
     too_long = edit(client, image=b"x" * settings.image_body_limit_bytes)
 
-    assert len(file.getvalue()) > settings.body_limit_bytes
+    assert len(file) > settings.body_limit_bytes
     assert status == 503  # no worker is there, but the body was read
     assert as_text.status_code in (413, 415)
     assert too_long.status_code == 413
@@ -376,6 +374,28 @@ def test_without_a_worker_a_request_is_told_to_come_back(settings: Settings) -> 
 
     assert (reply.status_code, reply.json["error"]["code"]) == (503, "model_loading")
     assert reply.headers["Retry-After"]
+
+
+def test_the_service_is_ready_when_each_of_its_models_is(client: FlaskClient) -> None:
+    reply = client.get("/health/ready")
+
+    assert (reply.status_code, reply.json) == (503, {"error": "the model text is not ready yet"})
+
+
+def test_a_waiting_job_with_a_large_picture_is_kept_whole(settings: Settings) -> None:
+    noise = encoded(Image.effect_noise((1900, 1900), 100))
+    client = client_of(settings)
+    body = {name: str(value) for name, value in REQUEST.items()}
+    form = requests.Request("POST", "http://x", data=body, files={"image": noise}).prepare()
+    headers = {"Prefer": "respond-async", "Content-Type": form.headers["Content-Type"]}
+
+    job = client.post(EDITS, data=form.body, headers=headers)
+    with RunningHost(settings):
+        path = job.headers["Location"]
+        ended = until(lambda: (found := client.get(path).json)["finished_at"] and found)
+
+    assert len(noise) > COMPRESSED_TO_BYTES
+    assert (job.status_code, ended["state"]) == (202, "succeeded")
 
 
 def test_a_job_tells_its_steps_and_is_cancelled_between_two(client: FlaskClient) -> None:

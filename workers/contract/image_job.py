@@ -79,6 +79,7 @@ class ImageJob:
         mask: its fully transparent areas are drawn anew, all else stays; None = everything.
         strength: how much of the source is drawn anew, above 0 up to 1 = all of it.
         response_format: how the pictures are answered.
+        kind: tells it in JSON from jobs of other kinds.
     """
 
     model: str
@@ -150,6 +151,7 @@ class ImageResult:
         width, height: of each picture.
         response_format: how they are answered, as the job said.
         is_partial: whether the job was cancelled before its end.
+        kind: tells it in JSON from results of other kinds.
     """
 
     n_pictures: int

@@ -9,6 +9,27 @@ from enum import StrEnum
 from workers.contract.job_body import Result, decode_result
 
 COMPRESSED_FROM_BYTES = 16 * 1024
+COMPRESSED_TO_BYTES = 2 * 1024 * 1024
+"""What is longer holds pictures, which are compressed already; trying would hold up the API."""
+
+RECORD_FIELDS = (
+    b"id",
+    b"protocol",
+    b"model",
+    b"state",
+    b"owner",
+    b"created_ms",
+    b"started_ms",
+    b"finished_ms",
+    b"attempt",
+    b"worker",
+    b"n_generated",
+    b"n_expected",
+    b"result",
+    b"error_code",
+    b"error_message",
+)
+"""What a record is made of: all of a job's hash but the job itself, which can be megabytes."""
 
 
 class JobState(StrEnum):
@@ -82,7 +103,7 @@ class JobEvent:
 
 def pack(body: bytes) -> bytes:
     """A body as stored: compressed where that pays, told apart by its first byte."""
-    if len(body) < COMPRESSED_FROM_BYTES:
+    if not COMPRESSED_FROM_BYTES <= len(body) <= COMPRESSED_TO_BYTES:
         return b"p" + body
     return b"z" + zlib.compress(body, level=1)
 

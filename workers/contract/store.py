@@ -13,6 +13,7 @@ from workers.contract import keys
 from workers.contract.errors import JobNotFound
 from workers.contract.job_body import Job, encode, n_expected
 from workers.contract.job_record import (
+    RECORD_FIELDS,
     JobEvent,
     JobRecord,
     JobState,
@@ -86,10 +87,11 @@ class JobStore:
         Raises:
             JobNotFound: there is none of that id.
         """
-        fields = self._redis.hgetall(keys.job(job_id))
-        if not fields:
+        values = self._redis.hmget(keys.job(job_id), RECORD_FIELDS)
+        fields = dict(zip(RECORD_FIELDS, values, strict=True))
+        if fields[b"id"] is None:
             raise JobNotFound(job_id)
-        return record_from_hash(fields)
+        return record_from_hash({name: each for name, each in fields.items() if each is not None})
 
     def cancel(self, job_id: str) -> JobRecord:
         """Ask a job to end; what it has generated so far is kept.
