@@ -12,6 +12,8 @@ from flask_smorest import Api
 from api import auth, cors, docs, errors, health, request_id, services
 from api.bell import Bell
 from api.fleet_view import FleetView
+from api.images import routes as images
+from api.images.protocols import image_protocols
 from api.jobs import routes as jobs
 from api.neodim import routes as neodim
 from api.node import routes as node
@@ -21,13 +23,14 @@ from api.settings import Settings, read_settings, redis_address
 from api.standard import routes as standard
 from api.submission import Submission
 from workers.contract.fleet import Fleet
+from workers.contract.pictures import PictureStore
 from workers.contract.redis_client import connect
 from workers.contract.settings import VERSION
 from workers.contract.store import JobStore
 from workers.contract.tickets import make_celery, send_ticket
 
 PROTOCOLS = (neodim.NEODIM, standard.CHAT, standard.COMPLETION)
-ROOMS: tuple[Room, ...] = (neodim.ROOM, standard.ROOM, jobs.ROOM, health.ROOM)
+ROOMS: tuple[Room, ...] = (neodim.ROOM, standard.ROOM, images.ROOM, jobs.ROOM, health.ROOM)
 
 
 def create_app(settings: Settings | None = None) -> Flask:
@@ -73,6 +76,7 @@ def _make_services(settings: Settings) -> services.Services:
     redis_url = redis_address(settings)
     client = connect(redis_url)
     store = JobStore(client, settings.result_ttl_s)
+    pictures = PictureStore(client, settings.result_ttl_s)
     fleet = FleetView(Fleet(client))
     send = partial(send_ticket, make_celery(redis_url))
     return services.Services(
@@ -81,7 +85,8 @@ def _make_services(settings: Settings) -> services.Services:
         bell=Bell(client),
         fleet=fleet,
         submission=Submission(store, fleet, send, settings),
-        protocols=Protocols(PROTOCOLS),
+        protocols=Protocols((*PROTOCOLS, *image_protocols(settings, pictures))),
+        pictures=pictures,
         started_ms=int(time.time() * 1000),
         node=make_node(settings, client),
     )

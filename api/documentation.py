@@ -10,6 +10,8 @@ from flask import Response
 from flask_smorest import Blueprint
 from marshmallow import Schema
 
+JSON = "application/json"
+
 View = Callable[..., Response]
 
 
@@ -21,6 +23,7 @@ def document(
     answers: Mapping[int, type[Schema] | str],
     errors: Mapping[tuple[int, ...], type[Schema]],
     body: type[Schema] | None = None,
+    body_type: str = JSON,
     headers: tuple[str, ...] = (),
     query: tuple[str, ...] = (),
     also: tuple[str, ...] = (),
@@ -33,7 +36,8 @@ def document(
         method: the HTTP method.
         answers: what is answered, by status: a schema of JSON, or another media type.
         errors: schemas of errors, by their statuses.
-        body: the JSON body that is wanted; the function reads it itself.
+        body: the body that is wanted; the function reads it itself.
+        body_type: its media type.
         headers: request headers that have a meaning here.
         query: query parameters that have a meaning here.
         also: other paths that are the same.
@@ -43,7 +47,7 @@ def document(
         responses |= {str(status): _response(status, schema) for status in statuses}
     description: dict[str, Any] = {"responses": responses}
     if body is not None:
-        description["requestBody"] = {"required": True, "content": _json(body)}
+        description["requestBody"] = {"required": True, "content": {body_type: {"schema": body}}}
     places = [*((name, "header") for name in headers), *((name, "query") for name in query)]
     if places:
         description["parameters"] = [
@@ -61,7 +65,7 @@ def document(
 
 
 def _json(schema: type[Schema]) -> dict[str, Any]:
-    return {"application/json": {"schema": schema}}
+    return {JSON: {"schema": schema}}
 
 
 def _response(status: int, what: type[Schema] | str) -> dict[str, Any]:

@@ -68,6 +68,7 @@ ANSWERS: Mapping[type[errors.NeodimError], Answer] = {
     errors.WorkerLost: Answer(500, 2044),
     rejections.NoServerLeft: Answer(503, 2051),
     rejections.ForwardedAlready: Answer(508, 2052),
+    rejections.PictureNotFound: Answer(404, 2061),
 }
 
 HTTP_ERRORS: Mapping[int, type[errors.NeodimError]] = {

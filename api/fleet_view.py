@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from workers.contract.fleet import Fleet, WorkerCard, WorkerState
+from workers.contract.fleet import Fleet, WorkerCard, WorkerKind, WorkerState
 
 MAX_AGE_S = 1.0
 
@@ -23,9 +23,9 @@ class FleetView:
         self._cards: list[WorkerCard] = []
         self._valid_until = 0.0
 
-    def models(self) -> list[str]:
-        """Names of the models that workers serve or load, each once."""
-        return sorted({card.model for card in self._known()})
+    def models(self) -> dict[str, WorkerKind]:
+        """The models that workers serve or load, with what they make, by name."""
+        return {card.model: card.kind for card in sorted(self._known(), key=lambda c: c.model)}
 
     def workers(self, model: str) -> list[WorkerCard]:
         """Every worker of the model.

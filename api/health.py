@@ -27,7 +27,7 @@ class ReadySchema(HealthSchema):
     """What the service is ready for."""
 
     model = fields.String()
-    workers = fields.Integer()
+    workers = fields.Integer(metadata={"description": "Those that are ready for that model."})
     instance = fields.String()
 
 
@@ -45,17 +45,17 @@ def live() -> Response:
     errors={(401, 503): NeodimErrorSchema},
 )
 def ready() -> Response:
-    """Whether Redis answers and a worker is ready for the model."""
+    """Whether Redis answers and a worker is ready for each model."""
     made = services()
     model = made.settings.model_name
-    workers = made.fleet.ready(model)
-    if not workers:
-        raise ModelLoading(f"the model {model} is not ready yet")
+    for each in made.settings.model_names:
+        if not made.fleet.ready(each):
+            raise ModelLoading(f"the model {each} is not ready yet")
     return json_reply(
         {
             "status": "ready",
             "model": model,
-            "workers": len(workers),
+            "workers": len(made.fleet.ready(model)),
             "instance": made.settings.instance,
         }
     )

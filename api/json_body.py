@@ -1,4 +1,4 @@
-"""Reads JSON bodies from their connections; the only reader of bodies, for every protocol."""
+"""Reads bodies from their connections, JSON above all; the only reader, for every protocol."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def read_body(request: Request) -> bytes:
     """The request's body as it came; it can be read once.
 
     Raises:
-        MalformedBody: it did not come whole.
-        BodyTooLarge: it is longer than the application's `MAX_CONTENT_LENGTH`.
+        MalformedBody: it did not come whole, or not as HTTP frames it.
+        BodyTooLarge: it is longer than the request's `max_content_length`.
     """
     limit, length = request.max_content_length, request.content_length
     if limit is not None and (length or 0) > limit:

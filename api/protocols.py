@@ -15,8 +15,8 @@ from flask_smorest import Blueprint
 from api.errors import ErrorBody
 from api.settings import Settings
 from workers.contract.errors import InvalidParams
+from workers.contract.job_body import Job
 from workers.contract.job_record import JobRecord
-from workers.contract.text_job import TextJob
 
 
 def _as_it_is(error: InvalidParams) -> InvalidParams:
@@ -32,12 +32,14 @@ class Protocol:
         load: translates a request's JSON object; raises `RequestRejected`.
         render: writes the result of a record that has one.
         rename: turns an error about a canonical job into one about the protocol's own fields.
+        progress: names of what is done and what is expected, in a job's progress.
     """
 
     name: str
-    load: Callable[[Mapping[str, Any], Settings], TextJob]
+    load: Callable[[Mapping[str, Any], Settings], Job]
     render: Callable[[JobRecord], dict[str, Any]]
     rename: Callable[[InvalidParams], InvalidParams] = _as_it_is
+    progress: tuple[str, str] = ("tokens_generated", "tokens_expected")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,6 +81,10 @@ class Protocols:
     def render(self, record: JobRecord) -> dict[str, Any] | None:
         """A record's result as its protocol writes it; None while there is none."""
         return None if record.result is None else self._by_name[record.protocol].render(record)
+
+    def progress_names(self, record: JobRecord) -> tuple[str, str]:
+        """What a record's protocol calls the work that is done, and all there is."""
+        return self._by_name[record.protocol].progress
 
 
 def error_body_by_path(rooms: Sequence[Room], default: ErrorBody) -> Callable[[str], ErrorBody]:

@@ -71,7 +71,13 @@ class JobCancelled(JobError):
     code = "job_cancelled"
 
     def __init__(self, job_id: str) -> None:
-        super().__init__(f"job {job_id} was cancelled; /v1/jobs/{job_id} has the text made so far")
+        super().__init__(f"job {job_id} was cancelled; /v1/jobs/{job_id} has what was made so far")
+
+
+class PictureNotFound(JobError):
+    """The job has no picture of that number, or it was kept long enough."""
+
+    code = "picture_not_found"
 
 
 class ServiceStopping(Unavailable):

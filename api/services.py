@@ -14,6 +14,7 @@ from api.settings import Settings
 from api.submission import Submission
 from workers.contract.errors import JobNotFound
 from workers.contract.job_record import JobRecord
+from workers.contract.pictures import PictureStore
 from workers.contract.store import JobStore
 
 _KEY = "neodim"
@@ -34,6 +35,7 @@ class Services:
     fleet: FleetView
     submission: Submission
     protocols: Protocols
+    pictures: PictureStore
     started_ms: int
     node: Node | None = None
 

@@ -12,6 +12,8 @@ from api.fleet_view import FleetView
 from api.protocols import Protocol
 from api.settings import Settings
 from workers.contract.errors import InvalidParams, ModelLoading, QueueUnavailable, UnknownModel
+from workers.contract.fleet import WorkerKind
+from workers.contract.job_body import Job
 from workers.contract.job_record import JobRecord
 from workers.contract.store import JobStore
 from workers.contract.text_job import TextJob
@@ -63,7 +65,7 @@ class Submission:
         return self.admit(protocol, [job], owner, needs_worker=needs_worker)[0]
 
     def admit(
-        self, protocol: Protocol, jobs: Sequence[TextJob], owner: str, *, needs_worker: bool
+        self, protocol: Protocol, jobs: Sequence[Job], owner: str, *, needs_worker: bool
     ) -> list[JobRecord]:
         """Put jobs in line, all or none.
 
@@ -88,7 +90,7 @@ class Submission:
             self._await_worker(jobs[0].model)
         return [self._create(protocol, job, owner) for job in jobs]
 
-    def _create(self, protocol: Protocol, job: TextJob, owner: str) -> JobRecord:
+    def _create(self, protocol: Protocol, job: Job, owner: str) -> JobRecord:
         record = self._store.create(protocol.name, job, owner)
         try:
             self._send_ticket(job.model)
@@ -105,20 +107,25 @@ class Submission:
                 raise ModelLoading(f"the model {model} is not ready yet")
             time.sleep(POLL_S)
 
-    def is_known(self, model: str) -> bool:
-        """Whether the settings or a worker name such a model."""
-        return model in self._models()
+    def models(self) -> dict[str, WorkerKind]:
+        """The models that settings and workers name, and what they make; the settings' first."""
+        own = {self._settings.model_name: WorkerKind.TEXT}
+        if self._settings.image_model_name is not None:
+            own[self._settings.image_model_name] = WorkerKind.IMAGE
+        return {**own, **self._fleet.models(), **own}
 
-    def _models(self) -> list[str]:
-        return sorted({self._settings.model_name, *self._fleet.models()})
+    def _check_model(self, job: Job) -> None:
+        models = self.models()
+        is_text = isinstance(job, TextJob)
+        if job.model not in models or (models[job.model] is WorkerKind.TEXT) != is_text:
+            names = [name for name in models if (models[name] is WorkerKind.TEXT) == is_text]
+            problem = f"{job.model[:100]!r} is not served here; known: {', '.join(names) or 'none'}"
+            raise UnknownModel(f"model: {problem}")
 
-    def _check_model(self, job: TextJob) -> None:
-        if not self.is_known(job.model):
-            names = ", ".join(self._models())
-            raise UnknownModel(f"model: {job.model[:100]!r} is not served here; known: {names}")
-
-    def _check_fits(self, job: TextJob) -> None:
-        """Refuse what no worker could ever run."""
+    def _check_fits(self, job: Job) -> None:
+        """Refuse what no worker could ever run; pictures were checked against the settings."""
+        if not isinstance(job, TextJob):
+            return
         cards = self._fleet.ready(job.model)
         slots = max((card.slots for card in cards), default=self._settings.slots)
         longest = max((card.max_length for card in cards), default=self._settings.max_length)

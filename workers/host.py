@@ -1,4 +1,7 @@
-"""What runs in one worker process beside Celery: the engine and the threads that serve it."""
+"""What runs in one worker process beside Celery, whatever it makes: claims, heartbeat, sweep, ends.
+
+A kind of worker is a subclass that loads its model and does one job.
+"""
 
 from __future__ import annotations
 
@@ -7,12 +10,14 @@ import os
 import socket
 import threading
 import time
+from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable
+from typing import ClassVar, Protocol
 
 import msgspec
 import redis
 
-from neodim_sampling.text.codec import TextCodec
 from workers.contract import keys
 from workers.contract.attempts import Attempt, AttemptStore
 from workers.contract.errors import (
@@ -23,16 +28,11 @@ from workers.contract.errors import (
     QueueUnavailable,
     RequestRejected,
 )
-from workers.contract.fleet import Fleet, WorkerCard, WorkerState
+from workers.contract.fleet import Fleet, WorkerCard, WorkerKind, WorkerState
+from workers.contract.job_body import Job
 from workers.contract.redis_client import connect
 from workers.contract.settings import Settings
 from workers.contract.tickets import make_celery, top_up
-from workers.engine.engine import Engine
-from workers.engine.generation import Generation
-from workers.engine.results import make_result
-from workers.engine.text_model import TextModel
-from workers.models.loader import LoadedModel
-from workers.models.serving import preparer_of
 from workers.publisher import STUCK_S, Output, Publisher
 from workers.registration.upkeep import make_upkeep
 
@@ -41,21 +41,52 @@ log = logging.getLogger(__name__)
 BEAT_S = 2.0
 SWEEP_S = 1.0
 
+Finish = Callable[[], None]
+"""Writes the end of a job."""
 
-class WorkerHost:
+
+class RunningEngine(Protocol):
+    """What a host has to know of the engine that does its jobs."""
+
+    @property
+    def n_turns(self) -> int:
+        """Steps so far."""
+        ...
+
+    @property
+    def turned_at(self) -> float:
+        """When it was last seen to live, by the monotonic clock."""
+        ...
+
+    def stop(self) -> None:
+        """End what runs with `EngineStopped`, at its next step."""
+        ...
+
+
+class WorkerHost(ABC):
     """One worker: claims jobs, runs them, reports.
 
     Args:
         settings: of the service.
         name: this worker's name.
         cid: its id at nodes.
+        model_name: what it serves.
+        slots: what it makes at once.
     """
 
-    def __init__(self, settings: Settings, name: str, cid: str) -> None:
+    kind: ClassVar[WorkerKind]
+    stuck_s: ClassVar[float] = STUCK_S
+    """A worker whose engine does not turn for so long counts as lost, and ends itself."""
+
+    def __init__(
+        self, settings: Settings, name: str, cid: str, *, model_name: str, slots: int
+    ) -> None:
         assert settings.redis_url is not None, "the launcher names a Redis"
         self._settings = settings
         self._name = name
         self._cid = cid
+        self._model_name = model_name
+        self._slots = slots
         self._redis = connect(settings.redis_url)
         self._tickets = make_celery(settings.redis_url)
         self._fleet = Fleet(self._redis)
@@ -74,8 +105,33 @@ class WorkerHost:
             threading.Thread(target=self._every, args=(BEAT_S, self._beat), name="heartbeat"),
             threading.Thread(target=self._every, args=(SWEEP_S, self._sweep), name="sweeper"),
         ]
-        self._engine: Engine | None = None
+        self._engine: RunningEngine | None = None
         self._nodes = make_upkeep(settings, self._redis, worker=name, cid=cid, report=self._report)
+
+    @abstractmethod
+    def _load(self) -> tuple[RunningEngine, int]:
+        """Load the model and start its engine.
+
+        Returns:
+            The engine, and what the worker's card says as `max_length`.
+
+        Raises:
+            ModelUnusable: the model cannot be served, ever.
+        """
+
+    @abstractmethod
+    def _do(self, attempt: Attempt, job: Job, output: Output) -> Finish:
+        """Run a job to its end, and say how to write that.
+
+        Args:
+            attempt: this worker's go at it.
+            job: what was asked for.
+            output: takes what is made on the way, and tells of a cancel.
+
+        Raises:
+            EngineStopped: the job is to go back to the queue.
+            NeodimError: it failed.
+        """
 
     def announce(self) -> None:
         """Say that this worker is loading its model, and that dead ones of this host are gone."""
@@ -86,22 +142,15 @@ class WorkerHost:
         self._threads[0].start()
         self._nodes.start()
 
-    def serve(self, loaded: LoadedModel, model: TextModel) -> None:
-        """Begin to take jobs."""
-        settings = self._settings
-        log.warning(
-            "weights take %.2f GB, the cache %.2f GB for %d sequences of %d tokens",
-            model.weights_bytes / 1e9,
-            model.cache.n_bytes / 1e9,
-            model.slots,
-            model.max_length,
-        )
-        self._codec = TextCodec(loaded.tokenizer)
-        self._preparer = preparer_of(loaded, self._codec, settings.slots)
-        self._max_length = loaded.max_length
-        engine = self._engine = Engine(model, settings.prefill_chunk, on_death=_end_process)
-        self._publisher = Publisher(self._store, lambda: engine.turned_at)
-        engine.start()
+    def serve(self) -> None:
+        """Load the model and begin to take jobs.
+
+        Raises:
+            ModelUnusable: the model cannot be served, ever.
+        """
+        engine, self._max_length = self._load()
+        self._engine = engine
+        self._publisher = Publisher(self._store, lambda: engine.turned_at, self.stuck_s)
         self._publisher.start()
         self._state = WorkerState.READY
         self._beat()
@@ -131,15 +180,16 @@ class WorkerHost:
         """Claim the best waiting job and run it to its end; returns at once if nothing waits."""
         if self._stopped.is_set():
             return
-        attempt = self._store.claim(self._settings.model_name)
+        attempt = self._store.claim(self._model_name)
         if attempt is not None:
             self._run(attempt)
 
     def _run(self, attempt: Attempt) -> None:
         output = self._publisher.open(attempt)
         try:
-            generation = self._generate(attempt, output)
-            finish = self._finisher(attempt, output, generation)
+            finish = self._do(attempt, _job_of(attempt), output)
+        except EngineStopped:
+            finish = self._handing_back(attempt)
         except NeodimError as error:
             finish = self._failure(attempt, error)
         except Exception as error:
@@ -150,36 +200,14 @@ class WorkerHost:
         except LeaseLost as error:
             log.warning("%s", error)
 
-    def _generate(self, attempt: Attempt, output: Output) -> Generation:
-        """Run the job in the engine; returns when it has ended, however."""
-        try:
-            job = attempt.job()
-        except msgspec.ValidationError as error:
-            raise EngineFailure(f"the job was written by another version: {error}") from error
-        made = self._store.made_so_far(attempt) if attempt.number > 1 else {}
-        generation = self._preparer.prepare(job, made, output)
-        output.connect(generation.cancel)
-        if attempt.is_cancelled:
-            generation.cancel()
-        assert self._engine is not None, "jobs are claimed when the engine runs"
-        self._engine.submit(generation)
-        output.wait()
-        return generation
+    def _handing_back(self, attempt: Attempt) -> Finish:
+        return lambda: self._store.hand_back(attempt)
 
-    def _finisher(
-        self, attempt: Attempt, output: Output, generation: Generation
-    ) -> Callable[[], None]:
-        if isinstance(output.error, EngineStopped):
-            return lambda: self._store.hand_back(attempt)
-        if isinstance(output.error, NeodimError):
-            return self._failure(attempt, output.error)
-        result = make_result(generation, self._codec)
-        return lambda: self._store.succeed(attempt, result)
-
-    def _failure(self, attempt: Attempt, error: NeodimError) -> Callable[[], None]:
+    def _failure(self, attempt: Attempt, error: NeodimError) -> Finish:
         level = logging.INFO if isinstance(error, RequestRejected) else logging.WARNING
         log.log(level, "job %s: %s: %s", attempt.job_id, error.code, error)
-        return lambda: self._store.fail(attempt, error.code, str(error))
+        code, message = error.code, str(error)
+        return lambda: self._store.fail(attempt, code, message)
 
     def _every(self, seconds: float, act: Callable[[], None]) -> None:
         while not self._stopped.wait(seconds):
@@ -191,9 +219,9 @@ class WorkerHost:
     def _beat(self) -> None:
         """Say that this worker lives; one whose engine does not turn any more ends itself."""
         engine = self._engine
-        if engine is not None and time.monotonic() - engine.turned_at > STUCK_S:
-            log.critical("the engine has not turned for %d s", STUCK_S)
-            _end_process()
+        if engine is not None and time.monotonic() - engine.turned_at > self.stuck_s:
+            log.critical("the engine has not turned for %d s", self.stuck_s)
+            end_process()
         self._report()
 
     def _report(self) -> None:
@@ -202,14 +230,15 @@ class WorkerHost:
     def _card(self) -> WorkerCard:
         return WorkerCard(
             name=self._name,
-            model=self._settings.model_name,
+            model=self._model_name,
             state=self._state,
-            slots=self._settings.slots,
+            slots=self._slots,
             max_length=self._max_length,
             host=socket.gethostname(),
             pid=os.getpid(),
             started_ms=self._started_ms,
             step=self._engine.n_turns if self._engine is not None else 0,
+            kind=self.kind,
             cid=self._cid,
         )
 
@@ -217,7 +246,7 @@ class WorkerHost:
         """Say which jobs nobody here will run: left from a start with another model."""
         for key in self._redis.scan_iter(match=f"{keys.WAITING_PREFIX}*"):
             model = key.decode().removeprefix(keys.WAITING_PREFIX)
-            if model != self._settings.model_name:
+            if model not in self._settings.model_names:
                 count = self._redis.zcard(key)
                 log.warning("%d jobs wait for the model %s, not served here", count, model)
 
@@ -228,15 +257,25 @@ class WorkerHost:
             return
         self._redis.set(keys.SWEEPER, self._name, px=int(SWEEP_S * 3000))
         self._store.sweep()
-        model = self._settings.model_name
-        n_waiting = self._redis.zcard(keys.waiting(model))
-        top_up(self._tickets, self._redis, model, n_waiting, self._settings.slots)
+        slots: Counter[str] = Counter()
+        for card in self._fleet.workers():
+            slots[card.model] += card.slots
+        for model, n_slots in slots.items():
+            n_waiting = self._redis.zcard(keys.waiting(model))
+            top_up(self._tickets, self._redis, model, n_waiting, n_slots)
 
 
-def _end_process() -> None:
+def end_process() -> None:
     """End this process at once: it can do no work, its jobs go to the one that replaces it."""
     logging.shutdown()
     os._exit(os.EX_SOFTWARE)
+
+
+def _job_of(attempt: Attempt) -> Job:
+    try:
+        return attempt.job()
+    except msgspec.ValidationError as error:
+        raise EngineFailure(f"the job was written by another version: {error}") from error
 
 
 def _is_alive(pid: int) -> bool:

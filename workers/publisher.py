@@ -24,7 +24,7 @@ SILENCE_S = 0.25
 
 RETRY_S = 0.5
 STUCK_S = 60.0
-"""An engine that did not turn for so long counts as lost: its leases are let go."""
+"""The usual limit for an engine that does not turn."""
 
 
 class Output:
@@ -118,10 +118,17 @@ class Publisher:
     Args:
         store: where to.
         engine_turned_at: when the engine was last seen to live, by the monotonic clock.
+        stuck_s: an engine that did not turn for so long counts as lost: its leases are let go.
     """
 
-    def __init__(self, store: AttemptStore, engine_turned_at: Callable[[], float]) -> None:
+    def __init__(
+        self,
+        store: AttemptStore,
+        engine_turned_at: Callable[[], float],
+        stuck_s: float = STUCK_S,
+    ) -> None:
         self._store = store
+        self._stuck_s = stuck_s
         self._engine_turned_at = engine_turned_at
         self._outputs: set[Output] = set()
         self._lock = threading.Lock()
@@ -172,7 +179,7 @@ class Publisher:
 
     def _run(self) -> None:
         while not self._stopped.wait(TICK_S):
-            if time.monotonic() - self._engine_turned_at() > STUCK_S:
+            if time.monotonic() - self._engine_turned_at() > self._stuck_s:
                 continue
             with self._lock:
                 try:

@@ -12,6 +12,7 @@ from api.errors import Problem
 from api.protocols import Protocols
 from api.replies import json_reply
 from workers.contract.job_record import JobRecord
+from workers.contract.text_job import TextResult
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -20,8 +21,9 @@ def render_job(record: JobRecord, protocols: Protocols) -> dict[str, Any]:
     """A job; its result is exactly what its protocol's own endpoint would answer."""
     result, error = record.result, record.error
     n_generated = record.n_generated
-    if result is not None:
+    if isinstance(result, TextResult):
         n_generated = sum(len(each.tokens) for each in result.sequences)
+    done, expected = protocols.progress_names(record)
     body: dict[str, Any] = {
         "id": record.id,
         "protocol": record.protocol,
@@ -32,7 +34,7 @@ def render_job(record: JobRecord, protocols: Protocols) -> dict[str, Any]:
         "finished_at": render_time(record.finished_ms),
         "attempt": record.attempt,
         "worker": record.worker,
-        "progress": {"tokens_generated": n_generated, "tokens_expected": record.n_expected},
+        "progress": {done: n_generated, expected: record.n_expected},
         "result": protocols.render(record),
         "error": None if error is None else {"code": error[0], "message": error[1]},
     }

@@ -67,7 +67,7 @@ def get_job(job_id: str) -> Response:
     errors={(401, 404, 503): StandardErrorSchema},
 )
 def cancel_job(job_id: str) -> Response:
-    """Cancel a job, keeping the text made so far; a job that has ended stays as it is.
+    """Cancel a job, keeping what was made so far; a job that has ended stays as it is.
 
     A running job ends at its worker's next step, so the answer may still show it running.
     """

@@ -19,10 +19,12 @@ class SubmissionSchema(RequestSchema):
 
 
 class ProgressSchema(Schema):
-    """How far a job is, in tokens over all its sequences."""
+    """How far a job is: in tokens over all its sequences, or in steps over all its pictures."""
 
-    tokens_generated = fields.Integer()
-    tokens_expected = fields.Integer()
+    tokens_generated = fields.Integer(metadata={"description": "Of text."})
+    tokens_expected = fields.Integer(metadata={"description": "Of text."})
+    steps_done = fields.Integer(metadata={"description": "Of pictures."})
+    steps_expected = fields.Integer(metadata={"description": "Of pictures."})
 
 
 class JobErrorSchema(Schema):

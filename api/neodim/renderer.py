@@ -13,7 +13,7 @@ _MOMENTS = ("start", "end", "min", "max")
 
 def render(record: JobRecord) -> dict[str, Any]:
     """The answer that a record's result is."""
-    assert record.result is not None
+    assert isinstance(record.result, TextResult), "a Neodim job is for text"
     return render_result(record.result)
 
 

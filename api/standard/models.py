@@ -8,11 +8,10 @@ from typing import Any
 from api.services import Services
 from api.settings import Settings
 from workers.contract.errors import UnknownModel
-from workers.contract.fleet import WorkerCard, WorkerState
+from workers.contract.fleet import WorkerCard, WorkerKind, WorkerState
 from workers.contract.public_url import public_url
-from workers.contract.registrations import ModelType
+from workers.contract.registrations import CALLS
 
-CHAT_PATH = "/v1/chat/completions"
 ABSENT = "absent"
 """State of a model that no worker serves, though the settings name it."""
 
@@ -21,8 +20,7 @@ _STATES = (WorkerState.READY, WorkerState.LOADING, WorkerState.DRAINING)
 
 def list_models(made: Services) -> list[dict[str, Any]]:
     """Every model that a request can name, each once; one's own come first and win."""
-    names = [made.settings.model_name, *made.fleet.models()]
-    own = [_own_model(made, name) for name in dict.fromkeys(names)]
+    own = [_own_model(made, name, kind) for name, kind in made.submission.models().items()]
     if made.node is None:
         return own
     known = {each["id"] for each in own}
@@ -56,16 +54,17 @@ def named_model(made: Services, name: str) -> dict[str, Any]:
     raise UnknownModel(f"model: {name[:100]!r} is not served here; known: {known}")
 
 
-def _own_model(made: Services, name: str) -> dict[str, Any]:
+def _own_model(made: Services, name: str, kind: WorkerKind) -> dict[str, Any]:
+    model_type, path = CALLS[kind]
     cards = made.fleet.workers(name)
     ready = [card for card in cards if card.state is WorkerState.READY]
     return _model(
         name=name,
         created_ms=min((card.started_ms for card in cards), default=made.started_ms),
         owner=made.settings.project,
-        url=public_url(made.settings) + CHAT_PATH,
-        kind=int(ModelType.TEXT),
-        context_length=_context_length(made.settings, cards),
+        url=public_url(made.settings) + path,
+        kind=int(model_type),
+        context_length=_context_length(made.settings, cards) if kind is WorkerKind.TEXT else None,
         state=next((state for state in _STATES if any(c.state is state for c in cards)), ABSENT),
         n_workers=len(ready),
     )

@@ -14,6 +14,7 @@ from api.documentation import document
 from api.jobs.renderer import render_error
 from api.jobs.schema import JobSchema, StandardErrorSchema
 from api.json_body import read_raw_json
+from api.node.elsewhere import answer_elsewhere
 from api.preferences import parse_preference
 from api.protocols import Protocol, Room
 from api.replies import json_reply
@@ -70,7 +71,7 @@ def chat() -> Response:
     `Prefer: wait=N` (seconds), by which the answer may be a job.
     """
     raw, body = read_raw_json(request)
-    if (elsewhere := _forwarded(raw, body)) is not None:
+    if (elsewhere := answer_elsewhere(raw, body.get("model"))) is not None:
         return elsewhere
     fields = read_chat(body)
     if parse_preference(request.headers.get("Prefer")).is_given:
@@ -103,7 +104,7 @@ def complete() -> Response:
     Each prompt is a job of its own. A client that leaves cancels them.
     """
     raw, body = read_raw_json(request)
-    if (elsewhere := _forwarded(raw, body)) is not None:
+    if (elsewhere := answer_elsewhere(raw, body.get("model"))) is not None:
         return elsewhere
     fields = read_completion(body)
     if parse_preference(request.headers.get("Prefer")).is_given:
@@ -140,15 +141,6 @@ def models() -> Response:
 def model(name: str) -> Response:
     """Look at one model."""
     return json_reply(named_model(services(), name))
-
-
-def _forwarded(raw: bytes, body: Mapping[str, Any]) -> Response | None:
-    """The answer of another server, where the request is for a model that is not served here."""
-    made, name = services(), body.get("model")
-    if made.node is None or not isinstance(name, str) or made.submission.is_known(name):
-        return None
-    connection = Connection(request.environ)
-    return made.node.forwarding.forward(name, request.path, raw, request.headers, connection)
 
 
 def _completion_chunks(records: Sequence[JobRecord], fields: Mapping[str, Any]) -> ChunkWriter:

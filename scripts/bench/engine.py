@@ -49,7 +49,7 @@ from bench.prefixes import chat, reuse
 from bench.report import Report, Table, add_report_options
 from bench.setup import Setup
 from workers.launcher.errors import BadFlag
-from workers.models.loader import ModelUnusable
+from workers.models.unusable import ModelUnusable
 
 PARTS: Mapping[str, Callable[[Setup], Table]] = {
     # First, as the others leave memory behind.

@@ -33,7 +33,7 @@ from bench.report import Report, Row, Table, add_report_options
 from bench.spread import spread_of
 from bench.step_profile import Place, by_file, profile_calls, short_name
 from workers.launcher.errors import BadFlag
-from workers.models.loader import ModelUnusable
+from workers.models.unusable import ModelUnusable
 
 
 def main() -> None:

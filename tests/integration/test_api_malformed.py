@@ -156,6 +156,9 @@ def test_the_documentation_lists_every_endpoint(client):
         "/v1/jobs",
         "/v1/jobs/{job_id}",
         "/v1/jobs/{job_id}/events",
+        "/v1/images/generations",
+        "/v1/images/edits",
+        "/v1/images/{job_id}/{n}.png",
         "/health/live",
         "/health/ready",
     }

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from workers.contract import keys
 from workers.contract.errors import LeaseLost, WorkerLost
+from workers.contract.job_body import Job, Result, decode_job, encode
 from workers.contract.job_record import (
     JobState,
     event_from_entry,
@@ -18,14 +19,7 @@ from workers.contract.job_record import (
     unpack,
 )
 from workers.contract.redis_client import Client, Scripts, text
-from workers.contract.text_job import (
-    TextDelta,
-    TextJob,
-    TextResult,
-    decode_job,
-    encode_result,
-    join_deltas,
-)
+from workers.contract.text_job import TextDelta, join_deltas
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +32,7 @@ class Attempt:
     is_cancelled: bool
     body: bytes
 
-    def job(self) -> TextJob:
+    def job(self) -> Job:
         """The canonical request.
 
         Raises:
@@ -137,14 +131,14 @@ class AttemptStore:
                 )
             return [text(reply) for reply in pipeline.execute()]
 
-    def succeed(self, attempt: Attempt, result: TextResult) -> None:
+    def succeed(self, attempt: Attempt, result: Result) -> None:
         """End the job with its result: succeeded, or cancelled if the result is partial.
 
         Raises:
             LeaseLost: it is another's now; nothing was written.
         """
         state = JobState.CANCELLED if result.is_partial else JobState.SUCCEEDED
-        self._finish(attempt, state, {"result": pack(encode_result(result))})
+        self._finish(attempt, state, {"result": pack(encode(result))})
 
     def fail(self, attempt: Attempt, code: str, message: str) -> None:
         """End the job with an error.

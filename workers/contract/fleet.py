@@ -9,7 +9,6 @@ import msgspec
 
 from workers.contract import keys
 from workers.contract.redis_client import Client
-from workers.contract.registrations import WorkerKind
 
 WORKER_TTL_S = 12
 """A worker that was not heard of for so long does not count any more."""
@@ -23,14 +22,22 @@ class WorkerState(StrEnum):
     DRAINING = "draining"
 
 
+class WorkerKind(StrEnum):
+    """What a worker makes."""
+
+    TEXT = "text"
+    IMAGE = "image"
+    EDITING = "editing"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerCard:
     """A worker's description of itself.
 
     Args:
         model: name of the model it serves.
-        slots: sequences it generates at once.
-        max_length: tokens that one sequence may have, prompt included.
+        slots: sequences, or pictures, that it makes at once.
+        max_length: tokens that one sequence may have, prompt included; pixels of a picture's side.
         host: name of the machine or container it runs on, where `pid` is its process.
         started_ms: when the process started, milliseconds since the epoch.
         step: number of the engine's last step; stands still when the engine hangs.

@@ -9,9 +9,32 @@ from enum import StrEnum
 
 import msgspec
 
-from workers.contract.text_job import TextDelta, TextResult, TokenScore, decode_result
+from workers.contract.job_body import Result, decode_result
+from workers.contract.text_job import TextDelta, TokenScore
 
 COMPRESSED_FROM_BYTES = 16 * 1024
+COMPRESSED_TO_BYTES = 2 * 1024 * 1024
+"""What is longer holds pictures, which are compressed already; trying would hold up the API."""
+
+RECORD_FIELDS = (
+    b"id",
+    b"protocol",
+    b"model",
+    b"state",
+    b"owner",
+    b"created_ms",
+    b"started_ms",
+    b"finished_ms",
+    b"attempt",
+    b"worker",
+    b"n_generated",
+    b"n_expected",
+    b"result",
+    b"error_code",
+    b"error_message",
+    b"user",
+)
+"""What a record is made of: all of a job's hash but the job itself, which can be megabytes."""
 
 
 class JobState(StrEnum):
@@ -54,7 +77,7 @@ class JobRecord:
     worker: str | None
     n_generated: int
     n_expected: int
-    result: TextResult | None
+    result: Result | None
     error: tuple[str, str] | None
     user: str = ""
 
@@ -106,7 +129,7 @@ class JobEvent:
 
 def pack(body: bytes) -> bytes:
     """A body as stored: compressed where that pays, told apart by its first byte."""
-    if len(body) < COMPRESSED_FROM_BYTES:
+    if not COMPRESSED_FROM_BYTES <= len(body) <= COMPRESSED_TO_BYTES:
         return b"p" + body
     return b"z" + zlib.compress(body, level=1)
 

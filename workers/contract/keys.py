@@ -1,7 +1,8 @@
 """The names of everything this project keeps in Redis, and who removes it.
 
 `job` and `events` of one job get the same time to live when the job ends; `waiting` and `leases`
-hold only jobs that have not ended; `worker` expires unless its worker keeps it alive.
+hold only jobs that have not ended; `worker` expires unless its worker keeps it alive; `picture` is
+written just before its job ends, to live as long.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 PREFIX = "neodim:"
 JOB_PREFIX = f"{PREFIX}job:"
 EVENTS_PREFIX = f"{PREFIX}events:"
+PICTURE_PREFIX = f"{PREFIX}picture:"
 WAITING_PREFIX = f"{PREFIX}waiting:"
 LEASES = f"{PREFIX}leases"
 """Sorted set: running jobs by the millisecond at which their lease lapses."""
@@ -32,6 +34,11 @@ def job(job_id: str) -> str:
 def events(job_id: str) -> str:
     """Stream: what happened to the job, in order."""
     return EVENTS_PREFIX + job_id
+
+
+def picture(job_id: str, n: int) -> str:
+    """String: the file of a picture that the job has drawn, numbered from 0."""
+    return f"{PICTURE_PREFIX}{job_id}:{n}"
 
 
 def waiting(model: str) -> str:

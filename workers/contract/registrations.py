@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import IntEnum, StrEnum
+from enum import IntEnum
 
 import msgspec
 
+from workers.contract.fleet import WorkerKind
 from workers.contract.http_address import HttpAddress, parse_http_url
 
 REGISTRATION_PATHS = "/api/v0/ai/"
@@ -25,12 +27,12 @@ class ModelType(IntEnum):
     IMAGE_EDITING = 2
 
 
-class WorkerKind(StrEnum):
-    """What a worker makes."""
-
-    TEXT = "text"
-    IMAGE = "image"
-    EDITING = "editing"
+CALLS: Mapping[WorkerKind, tuple[ModelType, str]] = {
+    WorkerKind.TEXT: (ModelType.TEXT, "/v1/chat/completions"),
+    WorkerKind.IMAGE: (ModelType.TEXT_TO_IMAGE, "/v1/images/generations"),
+    WorkerKind.EDITING: (ModelType.IMAGE_EDITING, "/v1/images/edits"),
+}
+"""What each kind of worker is to a node, and where it is called."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

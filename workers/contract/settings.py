@@ -115,6 +115,25 @@ class Settings:
         group="engine",
         low=1,
     )
+    image_model: str | None = _option(
+        None,
+        "hub name or directory (absolute or starting with a dot) of a diffusers model; with it "
+        "the service makes pictures too, by a worker of their own",
+        group="images",
+    )
+    image_max_size: int = _option(
+        1024, "longest side of a picture, in pixels", group="images", low=64, high=4096
+    )
+    image_max_n: int = _option(
+        10, "pictures that one request may ask for", group="images", low=1, high=100
+    )
+    image_body_limit_bytes: int = _option(
+        16 * 1024 * 1024,
+        "largest request body under /v1/images, which may carry pictures",
+        group="images",
+        low=1024,
+        high=2**30,
+    )
     listen_address: str = _option("127.0.0.1", "address to listen on", group="HTTP")
     listen_port: int = _option(8787, "port to listen on", group="HTTP", low=1, high=65535)
     api_key: tuple[str, ...] = _option(
@@ -185,8 +204,16 @@ class Settings:
     )
     model_name: str = field(default=BUNDLED_MODEL, metadata={"internal": True})
     """The name by which clients ask for the model; derived, not a flag."""
+    image_model_name: str | None = field(default=None, metadata={"internal": True})
+    """The same of the image model; None = no pictures are made."""
     instance: str = field(default="", metadata={"internal": True})
     """What tells this start of the service from any other; drawn by the launcher."""
+
+    @property
+    def model_names(self) -> tuple[str, ...]:
+        """The models that this service has a worker for, the text model first."""
+        images = self.image_model_name
+        return (self.model_name,) if images is None else (self.model_name, images)
 
 
 def option_fields() -> list[Any]:

@@ -10,7 +10,9 @@ from collections.abc import Mapping, Sequence
 
 from workers.contract import keys
 from workers.contract.errors import JobNotFound
+from workers.contract.job_body import Job, encode, n_expected
 from workers.contract.job_record import (
+    RECORD_FIELDS,
     JobEvent,
     JobRecord,
     JobState,
@@ -19,7 +21,6 @@ from workers.contract.job_record import (
     record_from_hash,
 )
 from workers.contract.redis_client import Client, Scripts, text
-from workers.contract.text_job import TextJob, encode_job
 
 FIRST_EVENT = "0-0"
 """Reading after this reads a job's stream from its beginning."""
@@ -38,7 +39,7 @@ class JobStore:
         self._scripts = Scripts(client)
         self._result_ttl_s = result_ttl_s
 
-    def create(self, protocol: str, job: TextJob, owner: str = "") -> JobRecord:
+    def create(self, protocol: str, job: Job, owner: str = "") -> JobRecord:
         """Write a new job and put it in line; its ticket is the caller's to send.
 
         Args:
@@ -56,8 +57,8 @@ class JobStore:
             "owner": owner,
             "user": job.user,
             "n_generated": 0,
-            "n_expected": job.n_expected_tokens,
-            "job": pack(encode_job(job)),
+            "n_expected": n_expected(job),
+            "job": pack(encode(job)),
         }
         created_ms = self._scripts.create(
             keys=[keys.job(job_id), keys.events(job_id), keys.waiting(job.model), keys.ORDER],
@@ -75,7 +76,7 @@ class JobStore:
             attempt=0,
             worker=None,
             n_generated=0,
-            n_expected=job.n_expected_tokens,
+            n_expected=n_expected(job),
             result=None,
             error=None,
             user=job.user,
@@ -87,10 +88,11 @@ class JobStore:
         Raises:
             JobNotFound: there is none of that id.
         """
-        fields = self._redis.hgetall(keys.job(job_id))
-        if not fields:
+        values = self._redis.hmget(keys.job(job_id), RECORD_FIELDS)
+        fields = dict(zip(RECORD_FIELDS, values, strict=True))
+        if fields[b"id"] is None:
             raise JobNotFound(job_id)
-        return record_from_hash(fields)
+        return record_from_hash({name: each for name, each in fields.items() if each is not None})
 
     def cancel(self, job_id: str) -> JobRecord:
         """Ask a job to end; what it has generated so far is kept.

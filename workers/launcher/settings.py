@@ -20,7 +20,7 @@ def child_environment(settings_path: Path, n_cores: int) -> dict[str, str]:
 
     Args:
         settings_path: file with the settings.
-        n_cores: threads that one worker may compute with; a value that the user exported wins.
+        n_cores: threads that each worker may compute with; a value that the user exported wins.
     """
     return {
         "OMP_NUM_THREADS": str(n_cores),

@@ -16,6 +16,7 @@ from workers.contract.settings import Settings
 from workers.engine.families import FAMILIES
 from workers.engine.linear import has_arithmetic
 from workers.models.gguf_import import import_gguf
+from workers.models.unusable import ModelUnusable
 
 log = logging.getLogger(__name__)
 
@@ -27,10 +28,6 @@ PRECISIONS = {
     "float16": torch.float16,
     "bfloat16": torch.bfloat16,
 }
-
-
-class ModelUnusable(Exception):
-    """The model that the settings name cannot be served; trying again changes nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

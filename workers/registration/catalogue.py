@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from workers.contract.fleet import WorkerCard, WorkerState
-from workers.contract.registrations import ModelType, Registration, WorkerKind
-
-CALLS: Mapping[WorkerKind, tuple[ModelType, str]] = {
-    WorkerKind.TEXT: (ModelType.TEXT, "/v1/chat/completions"),
-    WorkerKind.IMAGE: (ModelType.TEXT_TO_IMAGE, "/v1/images/generations"),
-    WorkerKind.EDITING: (ModelType.IMAGE_EDITING, "/v1/images/edits"),
-}
-"""What each kind of worker is to a node, and where it is called."""
+from workers.contract.registrations import CALLS, Registration
 
 
 def registrations_of(

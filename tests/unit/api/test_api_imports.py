@@ -7,8 +7,9 @@ import sys
 def test_the_api_loads_neither_torch_nor_workers():
     program = (
         "import sys, api.app; "
-        "print([name for name in ('torch', 'transformers', 'numpy', 'workers.engine', "
-        "'workers.models', 'workers.launcher') if name in sys.modules])"
+        "print([name for name in ('torch', 'transformers', 'numpy', 'PIL', 'diffusers', "
+        "'workers.engine', 'workers.images', 'workers.models', 'workers.launcher') "
+        "if name in sys.modules])"
     )
 
     result = subprocess.run(

@@ -5,7 +5,7 @@ import pytest
 from api.neodim.routes import NEODIM
 from api.submission import Submission
 from workers.contract.errors import InvalidParams, ModelLoading, QueueUnavailable
-from workers.contract.fleet import WorkerCard, WorkerState
+from workers.contract.fleet import WorkerCard, WorkerKind, WorkerState
 from workers.contract.settings import Settings
 
 SETTINGS = Settings(model_name="tiny", slots=4, max_length=100, model_wait_s=0)
@@ -19,7 +19,7 @@ class FleetOf:
         self._cards = cards
 
     def models(self):
-        return ["tiny"]
+        return {"tiny": WorkerKind.TEXT}
 
     def ready(self, model):
         return list(self._cards)

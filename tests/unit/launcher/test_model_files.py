@@ -11,6 +11,7 @@ from workers.launcher.model_files import (
     ServedModel,
     count_layers,
     count_positions,
+    find_image_model,
     find_model,
     is_gptq,
 )
@@ -140,3 +141,27 @@ def test_a_gptq_checkpoint_is_known_by_either_of_its_marks(tmp_path: Path) -> No
     found = [is_gptq(find_model(str(path))) for path in (by_file, by_config, plain)]
 
     assert found == [True, True, False]
+
+
+TEXT_MODEL = ServedModel("/models/text", "text")
+
+
+def test_an_image_model_is_called_as_a_text_model_would_be(tmp_path: Path) -> None:
+    (tmp_path / "model_index.json").touch()
+
+    on_hub = find_image_model("someone/pictures", TEXT_MODEL)
+    local = find_image_model(f"{tmp_path}/", TEXT_MODEL)
+
+    assert on_hub == ServedModel("someone/pictures", "pictures")
+    assert local == ServedModel(str(tmp_path), tmp_path.name)
+
+
+def test_a_directory_without_an_image_model_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadFlag, match=r"^--image-model: .* has no model_index.json; allowed: "):
+        find_image_model(str(tmp_path), TEXT_MODEL)
+
+
+@pytest.mark.parametrize("name", ["my model", "my_model"])
+def test_an_image_model_whose_queue_would_be_the_text_models_is_refused(name: str) -> None:
+    with pytest.raises(BadFlag, match="would be called my_model"):
+        find_image_model("someone/my_model", ServedModel("/models/x", name))

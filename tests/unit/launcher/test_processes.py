@@ -12,6 +12,7 @@ from workers.launcher.instance import Directories
 from workers.launcher.processes import (
     Program,
     api_command,
+    image_worker_command,
     programs_of,
     supervisor_command,
     supervisor_configuration,
@@ -41,6 +42,27 @@ def test_the_worker_has_a_thread_for_each_slot_and_listens_to_its_models_queue()
     assert command[command.index("-Q") + 1] == "neodim.my_model"
     assert command[command.index("-n") + 1] == "neodim-9000@%h"
     assert {"--disable-prefetch", "--without-gossip", "--without-mingle"} <= set(command)
+
+
+def test_an_image_model_has_a_worker_of_its_own_that_does_one_job_at_a_time() -> None:
+    settings = Settings(model_name="text", image_model_name="pictures", listen_port=9000)
+
+    names = [program.name for program in programs_of(settings, None, DIRECTORIES, PYTHON)]
+    text, images = worker_command(settings, PYTHON), image_worker_command(settings, PYTHON)
+
+    assert names == ["worker", "image-worker", "api"]
+    assert images[images.index("-A") + 1] == "workers.images.celery_app"
+    assert images[images.index("-c") + 1] == "1"
+    assert images[images.index("-Q") + 1] == "neodim.pictures"
+    assert images[images.index("-n") + 1] != text[text.index("-n") + 1]
+
+
+def test_workers_are_stopped_together() -> None:
+    settings = Settings(model_name="text", image_model_name="pictures")
+
+    sections = parsed(programs_of(settings, None, DIRECTORIES, PYTHON))
+
+    assert sections["group:workers"]["programs"] == "worker,image-worker"
 
 
 def test_the_api_reads_its_options_from_its_own_module() -> None:

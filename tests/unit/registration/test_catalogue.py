@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from workers.contract.fleet import WorkerCard, WorkerState
-from workers.contract.registrations import Registration, WorkerKind
+from workers.contract.fleet import WorkerCard, WorkerKind, WorkerState
+from workers.contract.registrations import Registration
 from workers.registration.catalogue import registrations_of
 
 

@@ -14,7 +14,8 @@ import torch
 
 from workers.contract.settings import Settings
 from workers.models import gguf_import, loader
-from workers.models.loader import ModelUnusable, load_model
+from workers.models.loader import load_model
+from workers.models.unusable import ModelUnusable
 
 pytestmark = pytest.mark.model
 

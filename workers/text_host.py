@@ -1,0 +1,66 @@
+"""The host of a text worker: its model behind the engine, and a job's way through that."""
+
+from __future__ import annotations
+
+import logging
+
+from neodim_sampling.text.codec import TextCodec
+from workers.contract.attempts import Attempt
+from workers.contract.errors import EngineFailure
+from workers.contract.fleet import WorkerKind
+from workers.contract.job_body import Job
+from workers.contract.settings import Settings
+from workers.contract.text_job import TextJob
+from workers.engine.engine import Engine
+from workers.engine.results import make_result
+from workers.host import Finish, RunningEngine, WorkerHost, end_process
+from workers.models.serving import make_ready, preparer_of
+from workers.publisher import Output
+
+log = logging.getLogger(__name__)
+
+
+class TextHost(WorkerHost):
+    """A worker that generates text, many jobs at a time.
+
+    Args:
+        settings: of the service.
+        name: this worker's name.
+        cid: its id at nodes.
+    """
+
+    kind = WorkerKind.TEXT
+
+    def __init__(self, settings: Settings, name: str, cid: str) -> None:
+        super().__init__(settings, name, cid, model_name=settings.model_name, slots=settings.slots)
+
+    def _load(self) -> tuple[RunningEngine, int]:
+        settings = self._settings
+        loaded, model = make_ready(settings)
+        log.warning(
+            "weights take %.2f GB, the cache %.2f GB for %d sequences of %d tokens",
+            model.weights_bytes / 1e9,
+            model.cache.n_bytes / 1e9,
+            model.slots,
+            model.max_length,
+        )
+        self._codec = TextCodec(loaded.tokenizer)
+        self._preparer = preparer_of(loaded, self._codec, settings.slots)
+        self._text_engine = Engine(model, settings.prefill_chunk, on_death=end_process)
+        self._text_engine.start()
+        return self._text_engine, loaded.max_length
+
+    def _do(self, attempt: Attempt, job: Job, output: Output) -> Finish:
+        if not isinstance(job, TextJob):
+            raise EngineFailure("the job is not one for text")
+        made = self._store.made_so_far(attempt) if attempt.number > 1 else {}
+        generation = self._preparer.prepare(job, made, output)
+        output.connect(generation.cancel)
+        if attempt.is_cancelled:
+            generation.cancel()
+        self._text_engine.submit(generation)
+        output.wait()
+        if output.error is not None:
+            raise output.error
+        result = make_result(generation, self._codec)
+        return lambda: self._store.succeed(attempt, result)
