@@ -37,8 +37,9 @@ class Worker(GeventWorker):  # type: ignore[misc]  # gunicorn has no types
         stopping.begin()
         for client in tuple(self._idle):
             with contextlib.suppress(OSError):
-                # What has arrived can still be read, and is answered.
-                client.shutdown(socket.SHUT_RD)
+                # What has arrived can still be read, and is answered. The socket beneath gevent's
+                # does it: its own would make the waiting read an error.
+                getattr(client, "_sock", client).shutdown(socket.SHUT_RD)
         super().handle_exit(sig, frame)
 
     def handle(self, listener: Any, client: socket.socket, addr: Any) -> None:

@@ -48,7 +48,8 @@ def running(redis_url, directory):
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv(SETTINGS_PATH_VARIABLE, str(path))
         command = [sys.executable, "-m", "gunicorn", "--config", "python:api.gunicorn_config"]
-        process = subprocess.Popen(command)
+        with (directory / "log").open("wb") as log:
+            process = subprocess.Popen(command, stderr=log)
     try:
         wait_until(lambda: answers(port))
         yield port, process
@@ -368,4 +369,4 @@ def test_a_stop_ends_idle_connections_at_once_and_lets_open_requests_finish(redi
 
     assert left == b""
     assert answer.startswith(b"HTTP/1.1 202 ")
-    assert status == 0
+    assert (status, (tmp_path / "log").read_text()) == (0, "")
