@@ -15,9 +15,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import diffusers
 import torch
-from diffusers import AutoencoderKL, DDIMScheduler, StableDiffusionPipeline, UNet2DConditionModel
 from transformers import CLIPTextConfig, CLIPTextModel, CLIPTokenizer
+from transformers.utils import logging
 
 SEED = 20
 WIDTH = 32
@@ -31,9 +32,13 @@ LOUDER = 1.5
 
 def build(directory: Path) -> None:
     """Write the model into a directory, which is made."""
+    # diffusers loads its parts when they are named; transformers would then complain of packages
+    # that nothing here needs.
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
     torch.manual_seed(SEED)
     tokenizer = _tokenizer()
-    pipeline = StableDiffusionPipeline(
+    pipeline = diffusers.StableDiffusionPipeline(
         vae=_autoencoder(),
         text_encoder=_text_encoder(len(tokenizer)),
         tokenizer=tokenizer,
@@ -77,7 +82,7 @@ def _text_encoder(n_words: int) -> Any:
 
 
 def _denoiser() -> Any:
-    return UNet2DConditionModel(
+    return diffusers.UNet2DConditionModel(
         sample_size=64,
         block_out_channels=(WIDTH, 2 * WIDTH),
         layers_per_block=1,
@@ -90,7 +95,7 @@ def _denoiser() -> Any:
 
 def _autoencoder() -> Any:
     """Four levels, so that a latent stands for 8 by 8 pixels as in the real one."""
-    model = AutoencoderKL(
+    model = diffusers.AutoencoderKL(
         block_out_channels=(8, 8, 16, WIDTH),
         down_block_types=("DownEncoderBlock2D",) * 4,
         up_block_types=("UpDecoderBlock2D",) * 4,
@@ -105,7 +110,7 @@ def _autoencoder() -> Any:
 
 def _scheduler() -> Any:
     """As Stable Diffusion's own."""
-    return DDIMScheduler(
+    return diffusers.DDIMScheduler(
         beta_start=0.00085,
         beta_end=0.012,
         beta_schedule="scaled_linear",

@@ -23,7 +23,7 @@ _WHOLE = re.compile(r"[+-]?\d{1,30}", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(\d{1,30}(\.\d{0,30})?|\.\d{1,30})([eE][+-]?\d{1,3})?", re.ASCII)
 
 
-def read_form(request: Request, schema: Schema) -> tuple[bytes, dict[str, Any]]:
+def read_raw_form(request: Request, schema: Schema) -> tuple[bytes, dict[str, Any]]:
     """A form as it came, and its fields as a JSON object would have them; pictures are bytes.
 
     Args:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from flask import Response, request
 from flask_smorest import Blueprint
 
 from api import synchronous
 from api.auth import owner
 from api.documentation import document
-from api.images.form import MEDIA_TYPE, read_form
+from api.images.form import MEDIA_TYPE, read_raw_form
 from api.images.protocols import EDIT, GENERATION
 from api.images.schema import ImageEditSchema, ImageGenerationSchema, ImagesSchema
 from api.jobs.renderer import render_error
@@ -41,10 +44,7 @@ def generate_images() -> Response:
     `Prefer: wait=N` (seconds), by which the answer may be a job.
     """
     _allow_pictures()
-    raw, body = read_raw_json(request)
-    if (elsewhere := answer_elsewhere(raw, body.get("model"))) is not None:
-        return elsewhere
-    return synchronous.call(services().protocols.named(GENERATION), body)
+    return _answer(GENERATION, *read_raw_json(request))
 
 
 @document(
@@ -63,10 +63,7 @@ def edit_image() -> Response:
     The body is a form with files. A client that leaves cancels its job, as with generations.
     """
     _allow_pictures()
-    raw, form = read_form(request, _EDIT_FORM)
-    if (elsewhere := answer_elsewhere(raw, form.get("model"))) is not None:
-        return elsewhere
-    return synchronous.call(services().protocols.named(EDIT), form)
+    return _answer(EDIT, *read_raw_form(request, _EDIT_FORM))
 
 
 @document(
@@ -84,6 +81,13 @@ def get_picture(job_id: str, n: int) -> Response:
     if file is None:
         raise PictureNotFound(f"job {job_id} has no picture {n}")
     return Response(file, mimetype="image/png", headers={"Cache-Control": "private"})
+
+
+def _answer(protocol: str, raw: bytes, body: Mapping[str, Any]) -> Response:
+    """The answer to a request, from wherever its model is served."""
+    if (elsewhere := answer_elsewhere(raw, body.get("model"))) is not None:
+        return elsewhere
+    return synchronous.call(services().protocols.named(protocol), body)
 
 
 def _allow_pictures() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import dataclasses
 import threading
 import time
 from collections.abc import Iterator
@@ -14,12 +15,16 @@ import requests
 from flask.testing import FlaskClient
 from picture_files import as_base64, decoded, encoded, left_half_mask, stripes
 from PIL import Image, ImageChops
+from stand_in_model import StandInModel
 
 from api.app import create_app
+from api.node.registry import Registry
 from workers.contract import keys
 from workers.contract.job_record import COMPRESSED_TO_BYTES
 from workers.contract.redis_client import connect
+from workers.contract.registrations import ModelType
 from workers.contract.settings import Settings
+from workers.contract.store import JobStore
 from workers.images import host as image_host
 from workers.images.host import ImageHost
 from workers.images.loader import load_pipelines
@@ -49,7 +54,7 @@ class RunningHost:
     """
 
     def __init__(self, settings: Settings) -> None:
-        self.host = ImageHost(settings, "images-1", "c" * 12)
+        self.host = ImageHost(settings, "images-1", "0" * 12)
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run)
 
@@ -90,6 +95,7 @@ def settings(redis_url: str, pipelines: Pipelines, monkeypatch: pytest.MonkeyPat
         image_model=MODEL,
         image_model_name=MODEL,
         image_max_size=128,
+        model_wait_s=0,
         api_key=("key-1", "key-2"),
     )
 
@@ -359,6 +365,39 @@ def test_an_unknown_model_is_not_found_and_the_known_one_named(client: FlaskClie
 
     assert [each.status_code for each in replies] == [404, 404]
     assert all(MODEL in each.json["message"] for each in replies)
+
+
+def test_models_of_both_kinds_are_listed_and_not_mixed_up(client: FlaskClient) -> None:
+    listed = {each["id"]: each for each in client.get("/v1/models").json["data"]}
+    messages = [{"role": "user", "content": "x"}]
+    chat = client.post("/v1/chat/completions", json={"model": MODEL, "messages": messages})
+
+    assert {name: each["type"] for name, each in listed.items()} == {"text": 0, MODEL: 1}
+    assert listed[MODEL]["url"] == f"http://127.0.0.1:8787{GENERATIONS}"
+    assert (listed[MODEL]["state"], listed[MODEL]["context_length"]) == ("ready", None)
+    assert (chat.status_code, chat.json["error"]["code"]) == (404, "unknown_model")
+    assert "known: text" in chat.json["message"]
+
+
+def test_requests_for_an_image_model_of_another_server_go_there(settings: Settings) -> None:
+    client = client_of(dataclasses.replace(settings, node_key=("k",)))
+
+    with StandInModel("other") as other:
+        fields = {"model": "far", "type": ModelType.TEXT_TO_IMAGE}
+        registration = other.registration(api=f"{other.url}{GENERATIONS}", **fields)
+        Registry(connect(settings.redis_url or "")).add([registration])
+        generated = client.post(GENERATIONS, json={**REQUEST, "model": "far"}).json
+        edited = edit(client, model="far", image=b"a file").json
+
+    assert generated["I am"] == edited["I am"] == "other"
+    assert '"model":"far"' in generated["heard"].replace(" ", "")
+    assert "a file" in edited["heard"]
+
+
+def test_the_user_is_kept_with_the_job(client: FlaskClient, settings: Settings) -> None:
+    job_id = submit(client, user="me")
+
+    assert JobStore(connect(settings.redis_url or ""), 60).get(job_id).user == "me"
 
 
 def test_without_an_image_model_none_is_found(redis_url: str) -> None:

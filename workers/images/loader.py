@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+import diffusers
 import torch
+from diffusers.utils import logging as diffusers_logging
 from safetensors import SafetensorError
 from transformers.utils import logging as transformers_logging
 
@@ -33,9 +35,9 @@ def load_pipelines(settings: Settings) -> Pipelines:
     dtype = torch.float32 if device.type == "cpu" else torch.float16
     # A seed gives the same picture only where the card adds numbers up in the same order.
     torch.backends.cudnn.deterministic = True
-    families = _import_families()
+    _be_quiet()
     try:
-        pipelines = _load(families, source, settings.cache_dir, dtype, device)
+        pipelines = _load(source, settings.cache_dir, dtype, device)
     except BROKEN as error:
         reason = " ".join(str(error).split())
         raise ModelUnusable(f"--image-model: {source} cannot be loaded: {reason}") from error
@@ -47,40 +49,27 @@ def load_pipelines(settings: Settings) -> Pipelines:
     return pipelines
 
 
-def _import_families() -> tuple[Any, Any, Any]:
-    """What makes pipelines from text to image, from image to image, and for inpainting."""
-    # Importing diffusers makes transformers complain of packages that nothing here needs, so that
-    # has to be told to be quiet first.
-    transformers_logging.set_verbosity_error()
-    transformers_logging.disable_progress_bar()
-    from diffusers import (
-        AutoPipelineForImage2Image,
-        AutoPipelineForInpainting,
-        AutoPipelineForText2Image,
-    )
-    from diffusers.utils import logging as diffusers_logging
+def _be_quiet() -> None:
+    """Let neither library talk of packages that nothing here needs, or draw bars into the log.
 
-    diffusers_logging.set_verbosity_error()
-    diffusers_logging.disable_progress_bar()
-    return AutoPipelineForText2Image, AutoPipelineForImage2Image, AutoPipelineForInpainting
+    diffusers loads its parts when they are named, and only then transformers complains.
+    """
+    for library in (transformers_logging, diffusers_logging):
+        library.set_verbosity_error()
+        library.disable_progress_bar()
 
 
 def _load(
-    families: tuple[Any, Any, Any],
-    source: str,
-    cache_dir: str | None,
-    dtype: torch.dtype,
-    device: torch.device,
+    source: str, cache_dir: str | None, dtype: torch.dtype, device: torch.device
 ) -> Pipelines:
-    text_to_image, image_to_image, inpainting = families
-    loaded = text_to_image.from_pretrained(
+    loaded: Any = diffusers.AutoPipelineForText2Image.from_pretrained(
         source, cache_dir=cache_dir, dtype=dtype, use_safetensors=True
     )
     generate = _quiet(loaded.to(device))
     return Pipelines(
         generate=generate,
-        edit=_sibling(image_to_image, generate),
-        inpaint=_sibling(inpainting, generate),
+        edit=_sibling(diffusers.AutoPipelineForImage2Image, generate),
+        inpaint=_sibling(diffusers.AutoPipelineForInpainting, generate),
     )
 
 

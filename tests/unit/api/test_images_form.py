@@ -9,7 +9,7 @@ import requests
 from flask import Request
 from werkzeug.test import EnvironBuilder
 
-from api.images.form import MAX_PARTS, read_form
+from api.images.form import MAX_PARTS, read_raw_form
 from api.images.schema import ImageEditSchema
 from api.rejections import BodyTooLarge, MalformedBody, WrongMediaType
 
@@ -27,7 +27,10 @@ def read(parts: list[tuple[str, Any]]) -> dict[str, Any]:
     files = [(name, part if isinstance(part, tuple) else (None, part)) for name, part in parts]
     form = requests.Request("POST", "http://x", files=files).prepare()
     assert isinstance(form.body, bytes)
-    return read_form(request_with(form.body, form.headers["Content-Type"]), SCHEMA)[1]
+    request = request_with(form.body, form.headers["Content-Type"])
+    raw, fields = read_raw_form(request, SCHEMA)
+    assert raw == form.body
+    return fields
 
 
 def test_numbers_texts_and_files_are_told_apart_by_the_fields() -> None:
@@ -80,7 +83,7 @@ def test_a_form_that_cannot_be_is_refused(parts: list[tuple[str, Any]], message:
 @pytest.mark.parametrize("body", [b"", b"hello", b"--x\r\n", b'--x\r\nname="n"\r\n\r\n1'])
 def test_a_body_that_is_no_form_is_refused(body: bytes) -> None:
     with pytest.raises(MalformedBody):
-        read_form(request_with(body, "multipart/form-data; boundary=x"), SCHEMA)
+        read_raw_form(request_with(body, "multipart/form-data; boundary=x"), SCHEMA)
 
 
 @pytest.mark.parametrize(
@@ -88,7 +91,7 @@ def test_a_body_that_is_no_form_is_refused(body: bytes) -> None:
 )
 def test_another_media_type_is_refused(content_type: str) -> None:
     with pytest.raises(WrongMediaType, match="multipart/form-data"):
-        read_form(request_with(b"--x--", content_type), SCHEMA)
+        read_raw_form(request_with(b"--x--", content_type), SCHEMA)
 
 
 def test_a_body_beyond_the_limit_is_refused() -> None:
@@ -96,4 +99,4 @@ def test_a_body_beyond_the_limit_is_refused() -> None:
     request.max_content_length = 99
 
     with pytest.raises(BodyTooLarge):
-        read_form(request, SCHEMA)
+        read_raw_form(request, SCHEMA)
