@@ -103,7 +103,7 @@ def call(protocol: Protocol, body: Mapping[str, Any]) -> Response:
         return finished(protocol, ended)
     record = wait_as_preferred(made, record, preference)
     if not record.state.is_ended:
-        return job_reply(record, made.protocols, 202, preference.headers)
+        return job_reply(record, made, 202, preference.headers)
     return finished(protocol, record, preference.headers)
 
 

@@ -14,13 +14,13 @@ from api.documentation import document
 from api.images.form import MEDIA_TYPE, read_raw_form
 from api.images.protocols import EDIT, GENERATION
 from api.images.schema import ImageEditSchema, ImageGenerationSchema, ImagesSchema
-from api.jobs.renderer import render_error
 from api.jobs.schema import JobSchema, StandardErrorSchema
 from api.json_body import read_raw_json
 from api.node.elsewhere import answer_elsewhere
 from api.protocols import Room
 from api.rejections import PictureNotFound
 from api.services import services
+from api.standard_error import render_error
 
 blueprint = Blueprint("images", __name__, description="Pictures")
 

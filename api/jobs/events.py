@@ -10,15 +10,14 @@ from typing import Any
 
 import redis
 
-from api.bell import Bell
 from api.connection import Connection
 from api.following import follow
-from api.jobs.renderer import render_job
-from api.protocols import Protocols
+from api.jobs.renderer import job_body
 from api.replies import to_json
+from api.services import Services
 from workers.contract.errors import InvalidParams, JobNotFound
 from workers.contract.job_record import JobEvent
-from workers.contract.store import FIRST_EVENT, JobStore
+from workers.contract.store import FIRST_EVENT
 
 PING_S = 15.0
 """Longest silence in a stream."""
@@ -51,24 +50,13 @@ class EventStream:
     """Follows one job.
 
     Args:
-        bell: rings when the job has news.
-        store: has the job.
-        protocols: write its result.
+        made: the services.
         job_id: which job.
         connection: the reader's.
     """
 
-    def __init__(
-        self,
-        bell: Bell,
-        store: JobStore,
-        protocols: Protocols,
-        job_id: str,
-        connection: Connection,
-    ) -> None:
-        self._bell = bell
-        self._store = store
-        self._protocols = protocols
+    def __init__(self, made: Services, job_id: str, connection: Connection) -> None:
+        self._made = made
         self._job_id = job_id
         self._connection = connection
 
@@ -89,7 +77,9 @@ class EventStream:
 
     def _follow(self, after: str) -> Iterator[bytes]:
         silent_since = time.monotonic()
-        for news in follow(self._bell, self._store, {self._job_id: after}, self._connection):
+        for news in follow(
+            self._made.bell, self._made.store, {self._job_id: after}, self._connection
+        ):
             frame = self._frame(news[1]) if news is not None else None
             if frame is None and time.monotonic() - silent_since >= PING_S:
                 frame = COMMENT
@@ -106,5 +96,5 @@ class EventStream:
         elif event.kind == "state":
             data = {"state": event.state}
         else:
-            data = render_job(self._store.get(self._job_id), self._protocols)
+            data = job_body(self._made.store.get(self._job_id), self._made)
         return f"id: {event.id}\nevent: {event.kind}\ndata: ".encode() + to_json(data) + b"\n\n"

@@ -8,21 +8,25 @@ from typing import Any
 
 from flask import Response
 
-from api.errors import Problem
 from api.protocols import Protocols
 from api.replies import json_reply
+from api.services import Services
 from workers.contract.job_record import JobRecord
 from workers.contract.text_job import TextResult
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def render_job(record: JobRecord, protocols: Protocols) -> dict[str, Any]:
-    """A job; its result is exactly what its protocol's own endpoint would answer."""
+def render_job(record: JobRecord, protocols: Protocols, *, is_possible: bool) -> dict[str, Any]:
+    """A job; its result is exactly what its protocol's own endpoint would answer.
+
+    Args:
+        record: the job.
+        protocols: write its result.
+        is_possible: whether a worker serves its model now.
+    """
     result, error = record.result, record.error
-    n_generated = record.n_generated
-    if isinstance(result, TextResult):
-        n_generated = sum(len(each.tokens) for each in result.sequences)
+    n_generated = result.n_made if isinstance(result, TextResult) else record.n_generated
     done, expected = protocols.progress_names(record)
     body: dict[str, Any] = {
         "id": record.id,
@@ -34,6 +38,7 @@ def render_job(record: JobRecord, protocols: Protocols) -> dict[str, Any]:
         "finished_at": render_time(record.finished_ms),
         "attempt": record.attempt,
         "worker": record.worker,
+        "is_possible": is_possible,
         "progress": {done: n_generated, expected: record.n_expected},
         "result": protocols.render(record),
         "error": None if error is None else {"code": error[0], "message": error[1]},
@@ -43,14 +48,20 @@ def render_job(record: JobRecord, protocols: Protocols) -> dict[str, Any]:
     return body
 
 
+def job_body(record: JobRecord, made: Services) -> dict[str, Any]:
+    """A job as this service sees it now."""
+    is_possible = bool(made.fleet.ready(record.model))
+    return render_job(record, made.protocols, is_possible=is_possible)
+
+
 def job_reply(
     record: JobRecord,
-    protocols: Protocols,
+    made: Services,
     status: int,
     headers: Mapping[str, str] | None = None,
 ) -> Response:
     """A response that is a job; an accepted one also says where to find it."""
-    response = json_reply(render_job(record, protocols), status, headers)
+    response = json_reply(job_body(record, made), status, headers)
     if status == 202:
         response.headers["Location"] = f"/v1/jobs/{record.id}"
     return response
@@ -62,23 +73,3 @@ def render_time(moment_ms: int | None) -> str | None:
         return None
     moment = _EPOCH + timedelta(milliseconds=moment_ms)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-def render_error(problem: Problem) -> dict[str, Any]:
-    """An error: number and text for everybody, and once more as OpenAI's clients read it."""
-    return {
-        "code": problem.number,
-        "message": problem.message,
-        "error": {
-            "message": problem.message,
-            "type": _error_type(problem.status),
-            "code": problem.code,
-            "param": problem.param,
-        },
-    }
-
-
-def _error_type(status: int) -> str:
-    if status == 401:
-        return "authentication_error"
-    return "server_error" if status >= 500 else "invalid_request_error"

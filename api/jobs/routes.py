@@ -10,13 +10,14 @@ from api.auth import owner
 from api.connection import Connection
 from api.documentation import document
 from api.jobs.events import EventStream, parse_event_id
-from api.jobs.renderer import job_reply, render_error
+from api.jobs.renderer import job_reply
 from api.jobs.schema import JobSchema, StandardErrorSchema, SubmissionSchema
 from api.json_body import read_json
 from api.preferences import parse_preference
 from api.protocols import Room
 from api.request_schema import load
 from api.services import services
+from api.standard_error import render_error
 
 blueprint = Blueprint("jobs", __name__, description="Jobs of every protocol")
 
@@ -43,7 +44,7 @@ def submit_job() -> Response:
     made, record = synchronous.submit(protocol, fields["request"], needs_worker=False)
     record = synchronous.wait_as_preferred(made, record, preference)
     status = 200 if record.state.is_ended else 202
-    return job_reply(record, made.protocols, status, preference.headers)
+    return job_reply(record, made, status, preference.headers)
 
 
 @document(
@@ -56,7 +57,7 @@ def submit_job() -> Response:
 def get_job(job_id: str) -> Response:
     """Look at a job; its result is there once it has ended."""
     made = services()
-    return job_reply(made.own_job(job_id, owner()), made.protocols, 200)
+    return job_reply(made.own_job(job_id, owner()), made, 200)
 
 
 @document(
@@ -73,7 +74,7 @@ def cancel_job(job_id: str) -> Response:
     """
     made = services()
     made.own_job(job_id, owner())
-    return job_reply(made.store.cancel(job_id), made.protocols, 200)
+    return job_reply(made.store.cancel(job_id), made, 200)
 
 
 @document(
@@ -99,7 +100,7 @@ def follow_job(job_id: str) -> Response:
         after = parse_event_id("Last-Event-ID", last_seen)
     else:
         after = parse_event_id("starting_after", request.args.get("starting_after"))
-    stream = EventStream(made.bell, made.store, made.protocols, job_id, Connection(request.environ))
+    stream = EventStream(made, job_id, Connection(request.environ))
     return Response(
         stream.frames(after) if request.method != "HEAD" else None,
         content_type="text/event-stream; charset=utf-8",

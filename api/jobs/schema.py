@@ -46,6 +46,9 @@ class JobSchema(Schema):
     finished_at = fields.DateTime(allow_none=True)
     attempt = fields.Integer(metadata={"description": "0 until a worker takes the job."})
     worker = fields.String(allow_none=True)
+    is_possible = fields.Boolean(
+        metadata={"description": "Whether a worker serves the job's model now."}
+    )
     progress = fields.Nested(ProgressSchema)
     result = fields.Dict(
         allow_none=True, metadata={"description": "What the protocol's own endpoint would answer."}

@@ -11,12 +11,12 @@ import redis
 
 from api.connection import Connection
 from api.errors import problem_of
-from api.jobs.renderer import render_error
 from api.node.exchange import Exchange
 from api.node.load import Load
 from api.node.watch import Watch
 from api.rejections import ClientGone
 from api.replies import to_json
+from api.standard_error import render_error
 from workers.contract.errors import EngineFailure
 from workers.contract.http_address import HttpAddress
 from workers.contract.registrations import Registration

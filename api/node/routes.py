@@ -10,7 +10,6 @@ from flask_smorest import Blueprint
 from marshmallow import Schema
 
 from api.documentation import document
-from api.jobs.renderer import render_error
 from api.jobs.schema import StandardErrorSchema
 from api.json_body import read_json
 from api.node.registry import Registry
@@ -25,6 +24,7 @@ from api.protocols import Room
 from api.replies import json_reply
 from api.request_schema import load
 from api.services import services
+from api.standard_error import render_error
 from workers.contract.registrations import (
     REGISTRATION_PATHS,
     ModelType,

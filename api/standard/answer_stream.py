@@ -14,10 +14,10 @@ from api import stopping, synchronous
 from api.connection import Connection
 from api.errors import problem_of
 from api.following import follow
-from api.jobs.renderer import render_error
 from api.rejections import ClientGone, ServiceStopping
 from api.services import Services
 from api.standard.stream import ChunkWriter, error_frame
+from api.standard_error import render_error
 from workers.contract.errors import NeodimError, StoreUnavailable
 from workers.contract.job_record import JobEvent, JobRecord
 from workers.contract.store import FIRST_EVENT

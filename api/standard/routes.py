@@ -11,7 +11,6 @@ from flask_smorest import Blueprint
 from api import synchronous
 from api.connection import Connection
 from api.documentation import document
-from api.jobs.renderer import render_error
 from api.jobs.schema import JobSchema, StandardErrorSchema
 from api.json_body import read_raw_json
 from api.node.elsewhere import answer_elsewhere
@@ -39,6 +38,7 @@ from api.standard.schema import (
     ModelsSchema,
 )
 from api.standard.stream import ChunkWriter, chat_chunks, completion_chunks
+from api.standard_error import render_error
 from workers.contract.job_record import JobRecord
 
 CHAT = Protocol(name="chat", load=load_chat, render=render_chat, rename=renamed)

@@ -132,5 +132,6 @@ def result_of(job: TextJob, n_tokens: int, *, is_partial: bool = False) -> TextR
         penalty=PenaltyReport(),
         sequences=(sequence,) * job.n_sequences,
         n_generated=n_tokens,
+        n_made=n_tokens * job.n_sequences,
         is_partial=is_partial,
     )

@@ -46,6 +46,7 @@ def test_a_submitted_job_is_accepted_with_its_place(redis_url):
         "finished_at": None,
         "attempt": 0,
         "worker": None,
+        "is_possible": False,
         "progress": {"tokens_generated": 0, "tokens_expected": 4},
         "result": None,
         "error": None,

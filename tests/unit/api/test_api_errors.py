@@ -4,9 +4,9 @@ import pytest
 
 import api.app  # loads every module that defines errors
 from api.errors import ANSWERS, all_kinds, problem_of
-from api.jobs.renderer import render_error
 from api.neodim.renderer import render_error as render_neodim_error
 from api.rejections import JobCancelled, Unauthorized
+from api.standard_error import render_error
 from workers.contract.errors import (
     InvalidParams,
     JobFailed,

@@ -54,7 +54,7 @@ def test_times_are_in_utc_with_milliseconds():
 
 
 def test_a_running_job_has_no_result_and_no_owner():
-    assert render_job(RECORD, PROTOCOLS) == {
+    assert render_job(RECORD, PROTOCOLS, is_possible=True) == {
         "id": "1-2",
         "protocol": "echo",
         "model": "tiny",
@@ -63,6 +63,7 @@ def test_a_running_job_has_no_result_and_no_owner():
         "started_at": "2023-11-14T22:13:20.007Z",
         "finished_at": None,
         "attempt": 2,
+        "is_possible": True,
         "worker": "w",
         "progress": {"tokens_generated": 3, "tokens_expected": 8},
         "result": None,
@@ -71,7 +72,7 @@ def test_a_running_job_has_no_result_and_no_owner():
 
 
 def test_a_result_is_written_by_the_protocol_that_asked():
-    body = render_job(replace(RECORD, result=RESULT), PROTOCOLS)
+    body = render_job(replace(RECORD, result=RESULT), PROTOCOLS, is_possible=True)
 
     assert body["result"] == {"of": "1-2"}
     assert "partial" not in body
@@ -80,11 +81,13 @@ def test_a_result_is_written_by_the_protocol_that_asked():
 def test_a_partial_result_is_marked():
     partial = replace(RESULT, is_partial=True)
 
-    assert render_job(replace(RECORD, result=partial), PROTOCOLS)["partial"] is True
+    assert render_job(replace(RECORD, result=partial), PROTOCOLS, is_possible=False)["partial"]
 
 
 def test_the_documentation_has_the_fields_of_a_job():
-    body = render_job(replace(RECORD, result=replace(RESULT, is_partial=True)), PROTOCOLS)
+    body = render_job(
+        replace(RECORD, result=replace(RESULT, is_partial=True)), PROTOCOLS, is_possible=True
+    )
 
     assert set(body) == set(JobSchema().fields)
 
