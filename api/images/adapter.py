@@ -81,10 +81,11 @@ def _job(
 
 
 def _model(name: str | None, settings: Settings) -> str:
-    known = settings.image_model_name
-    if known is None:
-        raise UnknownModel("no image model is served here")
-    return known if name is None else name
+    """The model that is asked for, served or not; admission looks at that."""
+    wanted = settings.image_model_name if name is None else name
+    if wanted is None:
+        raise UnknownModel("model: no image model is served here")
+    return wanted
 
 
 def _size(fields: Mapping[str, Any], most: int) -> tuple[int, int]:
