@@ -13,6 +13,7 @@ from standard_jobs import SENTENCE, plain_job
 from tiny_engine import Ear, TinyEngine, parts, running
 from torch import Tensor
 
+from workers.contract.errors import EngineFailure, OutOfMemory
 from workers.contract.text_job import (
     Alternative,
     SequenceResult,
@@ -21,6 +22,7 @@ from workers.contract.text_job import (
     TokenScore,
     join_deltas,
 )
+from workers.engine import reading
 from workers.engine.likelihood import LEAST, ROWS_AT_ONCE, likelihoods, prompt_likelihoods
 
 pytestmark = pytest.mark.model
@@ -353,3 +355,43 @@ def test_alternatives_are_spelt_as_within_a_text(engine: TinyEngine, family: str
     (score,) = scores_of(result.sequences[0])
     assert all(isinstance(each, Alternative) for each in score.top)
     assert any(each.text.startswith(" ") for each in score.top)
+
+
+@pytest.mark.parametrize("n_steps", [0, 3, 9])
+def test_prompt_that_cannot_be_scored_changes_nobody_else(
+    family: str, n_steps: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests: list[dict[str, Any]] = [{"seed": n, "prompt": SENTENCE * n} for n in (1, 2, 3)]
+    with running(family) as engine:
+        alone = [run(engine, **fields) for fields in requests]
+    engine = TinyEngine(family, is_running=False)
+
+    def fail(*_: object) -> None:
+        raise torch.OutOfMemoryError
+
+    monkeypatch.setattr(reading, "prompt_likelihoods", fail)
+    submitted = [engine.submit(plain_job(**fields)) for fields in requests]
+    for _ in range(n_steps):
+        engine.engine.step()
+    bad = engine.submit(plain_job(prompt="One cat", echo=True, logprobs=1))
+    behind = engine.submit(plain_job(**requests[0]))
+    engine.engine.start()
+    together = [engine.result(*each) for each in (*submitted, behind)]
+
+    with pytest.raises(OutOfMemory):
+        engine.result(*bad)
+    assert engine.engine._slots.n_free == 8
+    assert together == [*alone, alone[0]]
+    assert engine.result(*engine.submit(plain_job(**requests[2]))) == alone[2]
+    engine.stop()
+
+
+def test_prompt_whose_scores_are_no_numbers_fails(engine: TinyEngine) -> None:
+    def score(hidden: Tensor) -> Tensor:
+        return hidden.new_full((len(hidden), 511), torch.nan)
+
+    # Of this one engine, which only the test sees.
+    engine.model.score = score  # type: ignore[method-assign]
+
+    with pytest.raises(EngineFailure, match="scores are not numbers"):
+        run(engine, echo=True, logprobs=1, max_tokens=0)
