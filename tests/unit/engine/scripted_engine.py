@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 
 import torch
 
@@ -30,12 +30,15 @@ NONSENSE = 29
 
 
 def scores_behind(text: Sequence[int]) -> torch.Tensor:
-    """[V] scores of the model behind a text: one token is best, no two are alike."""
+    """[V] scores of the model behind a text: one token is best, no two are alike; leave alone."""
+    return _row(NONSENSE if NONSENSE in text else (sum(text) * 7 + len(text) * 3) % NONSENSE)
+
+
+@cache
+def _row(best: int) -> torch.Tensor:
     scores = torch.arange(N_VOCAB) * -0.01
-    scores[(sum(text) * 7 + len(text) * 3) % NONSENSE] = 9.0
-    if NONSENSE in text:
-        scores[:] = torch.nan
-    return scores
+    scores[best] = 9.0
+    return scores if best != NONSENSE else scores * torch.nan
 
 
 class ScriptedCache:
@@ -165,7 +168,7 @@ class Request:
         """Tokens of every sequence: all are greedy, so all are alike."""
         made: list[int] = []
         while len(made) < self.n_tokens and self.stop not in made:
-            scores = scores_behind([*self.prompt, *made])
+            scores = scores_behind([*self.prompt, *made]).clone()
             for token in made:
                 scores[token] -= self.frequency_penalty
             made.append(int(scores.argmax()))
