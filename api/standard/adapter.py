@@ -154,7 +154,8 @@ def _read(schema: GenerationSchema, body: Mapping[str, Any]) -> dict[str, Any]:
     for name in UNSUPPORTED:
         if body.get(name) is not None:
             raise UnsupportedParameter(name, "is not supported by this server yet")
-    fields = load_fields(schema, body)
+    # What is null is not asked for, so it is nothing to refuse.
+    fields = load_fields(schema, {k: value for k, value in body.items() if k not in UNSUPPORTED})
     if fields["stream_options"] is not None and not fields["stream"]:
         raise InvalidParams("stream_options", "needs stream to be true")
     return fields
@@ -195,7 +196,7 @@ def _warpers(fields: Mapping[str, Any]) -> WarperParams:
         top_p=_share(top_p),
         min_p=fields["min_p"] or None,
         typical=_share(fields["typical"]),
-        tfs=fields["tfs"] or None,
+        tfs=_share(fields["tfs"]),
         top_a=fields["top_a"] or None,
         order=tuple(fields["warpers_order"]),
     )

@@ -150,7 +150,9 @@ def _text(place: str, name: str, given: Mapping[str, Any]) -> str:
 
 
 def _token_id(key: str) -> int:
-    if not (key.isascii() and key.isdigit() and len(key) < 10):
+    # A number has one form, so that an id comes once.
+    is_number = key.isascii() and key.isdigit() and len(key) < 10
+    if not is_number or str(int(key)) != key:
         raise ValidationError(f"{key[:40]!r} is no token id; ids are whole numbers from 0 on")
     return int(key)
 

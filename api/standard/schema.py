@@ -17,10 +17,13 @@ from api.standard.fields import (
     StreamOptions,
 )
 from neodim_sampling.parameters import IncludeGenerated
-from workers.contract.text_job import MAX_TOP_LOG_PROBS, SEED_LIMIT
+from workers.contract.text_job import MAX_SEQUENCES, MAX_TOP_LOG_PROBS, SEED_LIMIT
 
 DEFAULT_COMPLETION_TOKENS = 16
 """What OpenAI's completions generate when nobody says how much."""
+
+LARGEST_PENALTY = 2.0
+"""Presence and frequency penalty, on either side of 0, as OpenAI has them."""
 
 MAX_WORDS = 10_000
 MAX_ORDER = 100
@@ -58,10 +61,16 @@ class GenerationSchema(RequestSchema):
     )
     top_p = Number(load_default=1.0, low=0, high=1, metadata=_says("Nucleus sampling; 1 is off."))
     presence_penalty = Number(
-        load_default=0.0, metadata=_says("Taken off the score of each token generated before.")
+        load_default=0.0,
+        low=-LARGEST_PENALTY,
+        high=LARGEST_PENALTY,
+        metadata=_says("Taken off the score of each token generated before."),
     )
     frequency_penalty = Number(
-        load_default=0.0, metadata=_says("Taken off once for each time it was generated.")
+        load_default=0.0,
+        low=-LARGEST_PENALTY,
+        high=LARGEST_PENALTY,
+        metadata=_says("Taken off once for each time it was generated."),
     )
     logit_bias = LogitBias(
         load_default=(), metadata=_says("Added to scores, by token id; -100 forbids a token.")
@@ -160,6 +169,7 @@ class CompletionSchema(GenerationSchema):
         metadata=_says("Tell log-probabilities, with so many alternatives of each token."),
     )
     best_of = Whole(
+        high=MAX_SEQUENCES,
         load_default=None,
         metadata=_says("Texts to generate, of which the n likeliest are the answer.", minimum=1),
     )

@@ -1,7 +1,8 @@
 """A worker without a model: it claims real jobs and "generates" what the prompt tells it to.
 
-The prompt "fail CODE" fails the job with that code; "hold" generates one token and goes on until
-the job is cancelled; any other makes the tokens "0 ", "1 ", "2 ", ...
+The prompt, or a conversation's last message, "fail CODE" fails the job with that code, "break CODE"
+does so behind its first token; "hold" generates one token and goes on until the job is cancelled;
+any other makes the tokens "0 ", "1 ", "2 ", ...
 """
 
 from __future__ import annotations
@@ -9,10 +10,12 @@ from __future__ import annotations
 import threading
 import time
 
+from neodim_sampling.parameters import ChatPrompt
 from workers.contract.attempts import Attempt, AttemptStore, Progress
 from workers.contract.fleet import Fleet, WorkerCard, WorkerState
 from workers.contract.redis_client import connect
 from workers.contract.text_job import (
+    Alternative,
     FinishReason,
     PenaltyReport,
     PromptReport,
@@ -20,21 +23,26 @@ from workers.contract.text_job import (
     TextDelta,
     TextJob,
     TextResult,
+    TokenScore,
 )
 
 MODEL = "scripted"
+DEFAULT_TOKENS = 4
 
 
 class ScriptedWorker:
-    """Runs in a thread within a `with` block, one job at a time.
+    """Runs in threads within a `with` block.
 
     Args:
         redis_url: where the jobs are.
         max_length: what its card says.
         slots: what its card says.
+        hands: jobs that it does at a time.
     """
 
-    def __init__(self, redis_url: str, *, max_length: int = 512, slots: int = 4) -> None:
+    def __init__(
+        self, redis_url: str, *, max_length: int = 512, slots: int = 4, hands: int = 1
+    ) -> None:
         client = connect(redis_url)
         self._fleet = Fleet(client)
         self._attempts = AttemptStore(
@@ -51,16 +59,18 @@ class ScriptedWorker:
             started_ms=0,
         )
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run)
+        self._threads = [threading.Thread(target=self._run) for _ in range(hands)]
 
     def __enter__(self) -> ScriptedWorker:
         self._fleet.report(self._card)
-        self._thread.start()
+        for thread in self._threads:
+            thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
-        self._thread.join()
+        for thread in self._threads:
+            thread.join()
 
     def _run(self) -> None:
         while not self._stop.is_set():
@@ -72,13 +82,14 @@ class ScriptedWorker:
 
     def _do(self, attempt: Attempt) -> None:
         job = attempt.job()
-        if job.prompt.text.startswith("fail "):
-            self._attempts.fail(attempt, job.prompt.text.removeprefix("fail "), "it was to fail")
+        order, _, code = script_of(job).partition(" ")
+        if order == "fail":
+            self._attempts.fail(attempt, code, "it was to fail")
             return
         n_done = n_batches = 0
         is_cancelled = attempt.is_cancelled
-        while n_done < job.max_new_tokens and not is_cancelled and not self._stop.is_set():
-            is_holding = job.prompt.text == "hold" and n_done == 1
+        while n_done < n_tokens_of(job) and not is_cancelled and not self._stop.is_set():
+            is_holding = order == "hold" and n_done == 1
             deltas = [] if is_holding else self._deltas(job, n_done)
             n_done += not is_holding
             n_batches += 1
@@ -89,14 +100,37 @@ class ScriptedWorker:
                 deltas=tuple(deltas),
             )
             is_cancelled = self._attempts.publish([news]) == ["1"]
+            if order == "break":
+                self._attempts.fail(attempt, code, "it was to break")
+                return
             time.sleep(0.005 * is_holding)
         self._attempts.succeed(attempt, result_of(job, n_done, is_partial=is_cancelled))
 
     def _deltas(self, job: TextJob, step: int) -> list[TextDelta]:
-        text = _text_of(step, job.max_new_tokens)
+        text = _text_of(step, n_tokens_of(job))
+        scores = () if job.log_probs is None else (score_of(job, step),)
         return [
-            TextDelta(sequence=each, text=text, tokens=(step,)) for each in range(job.n_sequences)
+            TextDelta(sequence=each, text=text, tokens=(step,), scores=scores)
+            for each in range(job.n_sequences)
         ]
+
+
+def script_of(job: TextJob) -> str:
+    """What a job tells its worker to do."""
+    if isinstance(job.prompt, ChatPrompt):
+        return job.prompt.messages[-1].content
+    return job.prompt.text or ""
+
+
+def n_tokens_of(job: TextJob) -> int:
+    """How many tokens a job gets: of those that name no number, a few."""
+    return DEFAULT_TOKENS if job.max_new_tokens is None else job.max_new_tokens
+
+
+def score_of(job: TextJob, step: int) -> TokenScore:
+    """What is told of a token: the n-th has a log-probability of -n."""
+    top = (Alternative(step, f"{step} ", -float(step)),) * min(1, job.log_probs or 0)
+    return TokenScore(step, f"{step} ", -float(step), top)
 
 
 def _text_of(step: int, n_steps: int) -> str:
@@ -109,20 +143,22 @@ def _text_of(step: int, n_steps: int) -> str:
 def result_of(job: TextJob, n_tokens: int, *, is_partial: bool = False) -> TextResult:
     """The result that so many scripted tokens are."""
     text = "".join(f"{n} " for n in range(n_tokens))
+    scores = None if job.log_probs is None else tuple(score_of(job, n) for n in range(n_tokens))
     sequence = SequenceResult(
         text=text,
         stop_string="",
         stop_match="",
         tail="",
-        output_text=job.prompt.preamble + job.prompt.text + text,
+        output_text=getattr(job.prompt, "preamble", "") + script_of(job) + text,
         penalty_text_at_end="",
         tokens=tuple(range(n_tokens)),
         finish_reason=FinishReason.CANCELLED if is_partial else FinishReason.LENGTH,
+        scores=scores,
     )
     return TextResult(
         prompt=PromptReport(
-            preamble=job.prompt.preamble,
-            used_prompt=job.prompt.text,
+            preamble=getattr(job.prompt, "preamble", ""),
+            used_prompt=script_of(job),
             n_preamble=0,
             n_original_prompt=3,
             n_original_input=3,
@@ -130,7 +166,7 @@ def result_of(job: TextJob, n_tokens: int, *, is_partial: bool = False) -> TextR
             n_used_input=3,
         ),
         penalty=PenaltyReport(),
-        sequences=(sequence,) * job.n_sequences,
+        sequences=(sequence,) * (job.n_kept or job.n_sequences),
         n_generated=n_tokens,
         n_made=n_tokens * job.n_sequences,
         is_partial=is_partial,

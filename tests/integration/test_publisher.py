@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import time
 from collections.abc import Sequence
 
@@ -14,7 +15,7 @@ from workers.contract.errors import LeaseLost
 from workers.contract.job_record import JobState
 from workers.contract.redis_client import Client
 from workers.contract.store import FIRST_EVENT, JobStore
-from workers.contract.text_job import TextDelta
+from workers.contract.text_job import Alternative, TextDelta, TokenScore
 from workers.publisher import STUCK_S, Output, Publisher
 
 pytestmark = pytest.mark.redis
@@ -94,6 +95,61 @@ def test_write_whose_answer_was_lost_is_made_once(
     assert texts(store, job_id) == ["a", "x", "b"]
     made = worker.made_so_far(attempt)
     assert {index: each.tokens for index, each in made.items()} == {0: (1, 2, 3), 1: (9,)}
+
+
+def test_parts_and_scores_of_a_text_survive_the_way_through_redis(
+    client: Client, store: JobStore
+) -> None:
+    job_id = store.create("neodim", text_job()).id
+    worker = attempts(client)
+    attempt = claimed(worker)
+    output = Output(attempt)
+    scores = [
+        TokenScore(1, "a", None),
+        TokenScore(2, "\u4f60", -0.125, (Alternative(3, "\ufffd", -2.5), Alternative(2, '"', -3))),
+        TokenScore(4, "", -9999.0),
+    ]
+    parts = [("a", 1), ("\u4f60\u597d", 2), ("", 4)]
+
+    for (text, token), score in zip(parts, scores, strict=True):
+        output.add([dataclasses.replace(delta(text, token), scores=(score,))], token)
+    worker.publish([output.take()])
+
+    event = store.events({job_id: FIRST_EVENT})[-1][1]
+    assert list(event.parts) == ["a", "\u4f60\u597d"]
+    assert list(event.scores) == scores
+    assert worker.made_so_far(attempt)[0].scores == tuple(scores)
+
+
+def test_text_that_came_in_one_part_needs_no_cuts(client: Client, store: JobStore) -> None:
+    job_id = store.create("neodim", text_job()).id
+    worker = attempts(client)
+    output = Output(claimed(worker))
+
+    output.add([delta("", 1)], 1)
+    output.add([delta("ab", 2)], 2)
+    worker.publish([output.take()])
+
+    event = store.events({job_id: FIRST_EVENT})[-1][1]
+    assert (event.cuts, list(event.parts), event.scores) == ((), ["ab"], ())
+
+
+def test_next_attempt_goes_on_with_what_all_before_it_made(client: Client, store: JobStore) -> None:
+    job_id = store.create("neodim", text_job()).id
+    worker = attempts(client)
+    for token in (1, 2):
+        attempt = claimed(worker)
+        output = Output(attempt)
+        score = TokenScore(token, "x", -float(token))
+        output.add([dataclasses.replace(delta("x", token), scores=(score,))], token)
+        worker.publish([output.take()])
+        worker.hand_back(attempt)
+
+    made = worker.made_so_far(claimed(worker))[0]
+
+    assert (made.text, made.tokens) == ("xx", (1, 2))
+    assert [each.log_prob for each in made.scores] == [-1.0, -2.0]
+    assert texts(store, job_id) == ["x", "x"]
 
 
 def test_cancelled_job_is_told_to_its_generation(client: Client, store: JobStore) -> None:

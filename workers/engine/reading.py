@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from collections.abc import Sequence as SequenceOf
+from itertools import accumulate
+from math import isnan
 from typing import Protocol, TypeAlias
 
 from torch import Tensor
 
+from workers.contract.errors import EngineFailure
 from workers.engine.generation import Generation
-from workers.engine.likelihood import prompt_likelihoods
+from workers.engine.likelihood import Likelihood, prompt_likelihoods
 from workers.engine.sequence import Scores, Sequence
 from workers.engine.text_model import Run, TextModel
 
@@ -26,9 +29,15 @@ class Reading(Protocol):
         """What to read."""
         ...
 
-    def take(
-        self, scores: SequenceOf[Scores | None], hidden: SequenceOf[Tensor], score: Score
-    ) -> None:
+    def examine(self, hidden: SequenceOf[Tensor], score: Score) -> None:
+        """Find out from each run's states what takes computing; once more does no harm.
+
+        Raises:
+            Exception: it cannot be found out; nothing of the step was taken yet.
+        """
+        ...
+
+    def take(self, scores: SequenceOf[Scores | None], hidden: SequenceOf[Tensor]) -> None:
         """Hear what reading each run gave: scores behind it if it needs them, and states."""
         ...
 
@@ -46,9 +55,10 @@ class NewestTokens:
             Run(each.held_slot, each.n_cached, each.row.generated[-1:]) for each in self._sequences
         ]
 
-    def take(
-        self, scores: SequenceOf[Scores | None], hidden: SequenceOf[Tensor], score: Score
-    ) -> None:
+    def examine(self, hidden: SequenceOf[Tensor], score: Score) -> None:
+        """Nothing."""
+
+    def take(self, scores: SequenceOf[Scores | None], hidden: SequenceOf[Tensor]) -> None:
         """Each sequence knows the scores of its next token."""
         for sequence, each in zip(self._sequences, scores, strict=True):
             sequence.scores = each
@@ -72,6 +82,7 @@ class PromptReading:
         self.tokens = tokens
         self.n_read = 0
         self.chunk = 0
+        self._found: list[Likelihood] = []
 
     @property
     def n_left(self) -> int:
@@ -85,12 +96,21 @@ class PromptReading:
         slot = self.sequences[0].held_slot
         return [Run(slot, self.n_read, self.tokens[self.n_read : stop], needs_scores=is_last)]
 
-    def take(
-        self, scores: SequenceOf[Scores | None], hidden: SequenceOf[Tensor], score: Score
-    ) -> None:
-        """The text is read that far; behind its end, all sequences know what may come."""
+    def examine(self, hidden: SequenceOf[Tensor], score: Score) -> None:
+        """See how likely the prompt's tokens are behind those of this chunk, if that is asked.
+
+        Raises:
+            EngineFailure: the model's scores are not numbers.
+        """
+        self._found = []
         if self.generation.is_prompt_untold and self.sequences[0] is self.generation.to_read[0]:
-            self._note_prompt(hidden[0], score)
+            self._found = self._likelihoods(hidden[0], score)
+        if any(isnan(each.log_prob) for each in self._found):
+            raise EngineFailure("the model failed: its scores are not numbers")
+
+    def take(self, scores: SequenceOf[Scores | None], hidden: SequenceOf[Tensor]) -> None:
+        """The text is read that far; behind its end, all sequences know what may come."""
+        self.generation.prompt_likelihoods += self._found
         self.n_read += self.chunk
         self.sequences[0].n_held = self.n_read
         if self.generation.is_contrastive:
@@ -99,12 +119,11 @@ class PromptReading:
             for sequence in self.sequences:
                 sequence.scores = scores[0]
 
-    def _note_prompt(self, hidden: Tensor, score: Score) -> None:
-        """Note how likely the prompt's tokens are behind those of this chunk."""
+    def _likelihoods(self, hidden: Tensor, score: Score) -> list[Likelihood]:
         n_prompt = len(self.generation.fitted.input_ids)
         following = self.tokens[self.n_read + 1 : min(self.n_read + self.chunk + 1, n_prompt)]
         n_top, row = self.generation.job.log_probs or 0, self.sequences[0].row
-        self.generation.prompt_likelihoods += prompt_likelihoods(
+        return prompt_likelihoods(
             score, hidden[: len(following)], following, n_top, row.settings.n_vocab
         )
 
@@ -114,8 +133,10 @@ def read(model: TextModel, readings: SequenceOf[Reading]) -> None:
     runs = [reading.runs() for reading in readings]
     outcome = model.read([run for each in runs for run in each])
     scores = [None if place is None else Scores(outcome.logits, place) for place in outcome.places]
-    first = 0
-    for reading, its_runs in zip(readings, runs, strict=True):
-        last = first + len(its_runs)
-        reading.take(scores[first:last], outcome.hidden[first:last], model.score)
-        first = last
+    ends = list(accumulate(map(len, runs)))
+    parts = [slice(end - len(each), end) for end, each in zip(ends, runs, strict=True)]
+    # All that may fail comes first: a step that failed is tried again with fewer readings.
+    for reading, part in zip(readings, parts, strict=True):
+        reading.examine(outcome.hidden[part], model.score)
+    for reading, part in zip(readings, parts, strict=True):
+        reading.take(scores[part], outcome.hidden[part])

@@ -18,6 +18,9 @@ PLAIN_TEMPLATE = (
 )
 """For models that bring no template: a line a message."""
 
+_FAILURES = (jinja2.TemplateError, TypeError, ValueError, LookupError, ArithmeticError)
+"""How a template fails: on purpose, or because the messages are not what it counts on."""
+
 MAX_SHOWN = 300
 """Characters of a template's own words in an error text."""
 
@@ -39,7 +42,8 @@ class ChatTemplate:
     def render(self, messages: Sequence[ChatMessage]) -> str:
         """The text that a model goes on with as the assistant.
 
-        Special tokens within messages are removed: a client cannot end its own turn with them.
+        Special tokens within messages, names included, are removed: a client cannot end its own
+        turn with them.
 
         Raises:
             TemplateRefused: the template does not take these messages.
@@ -51,11 +55,11 @@ class ChatTemplate:
                 tokenize=False,
                 add_generation_prompt=True,
             )
-        except (jinja2.TemplateError, TypeError, ValueError, LookupError) as error:
+        except _FAILURES as error:
             words = " ".join(str(error).split())[:MAX_SHOWN]
             raise TemplateRefused(f"messages: the chat template refuses them: {words}") from error
         return text
 
     def _clean(self, message: ChatMessage) -> dict[str, str]:
         fields: dict[str, str] = msgspec.to_builtins(message)
-        return {**fields, "content": self._codec.strip_special(message.content)}
+        return {name: self._codec.strip_special(value) for name, value in fields.items()}

@@ -3,8 +3,10 @@ from __future__ import annotations
 import pytest
 
 from api.neodim.routes import NEODIM
+from api.standard.adapter import chat_job, completion_jobs, read_chat, read_completion
+from api.standard.routes import COMPLETION
 from api.submission import Submission
-from workers.contract.errors import InvalidParams, ModelLoading, QueueUnavailable
+from workers.contract.errors import InvalidParams, ModelLoading, QueueUnavailable, UnknownModel
 from workers.contract.fleet import WorkerCard, WorkerKind, WorkerState
 from workers.contract.settings import Settings
 
@@ -101,3 +103,55 @@ def test_what_fits_the_largest_worker_is_taken():
 def test_what_fits_no_worker_is_refused(fleet, fields, message):
     with pytest.raises(InvalidParams, match=message):
         submit(fleet, needs_worker=False, **fields)
+
+
+def admit(*jobs, store=None, fleet=None):
+    submission = Submission(
+        store or RecordingStore(), fleet or FleetOf(card(4, 100)), lambda model: None, SETTINGS
+    )
+    return submission.admit(COMPLETION, jobs, "me", needs_worker=True)
+
+
+def jobs_of(*prompts, model="tiny", **fields):
+    body = {"model": model, "prompt": list(prompts), **fields}
+    return completion_jobs(read_completion(body))
+
+
+def test_jobs_of_one_request_are_put_in_line_in_their_order():
+    store = RecordingStore()
+
+    records = admit(*jobs_of("a", "b"), store=store)
+
+    assert [record.id for record in records] == ["1", "2"]
+    assert [(name, job.prompt.text) for name, job, _ in store.jobs] == [
+        ("completion", "a"),
+        ("completion", "b"),
+    ]
+
+
+def test_none_is_put_in_line_when_one_does_not_fit():
+    store = RecordingStore()
+    good, bad = jobs_of("a"), jobs_of("b", max_tokens=100)
+
+    with pytest.raises(InvalidParams, match=r"^max_tokens: must be at most 99"):
+        admit(*good, *bad, store=store)
+
+    assert store.jobs == []
+
+
+@pytest.mark.parametrize(("fields", "name"), [({"n": 5}, "n"), ({"best_of": 5}, "best_of")])
+def test_too_many_texts_are_refused_by_the_name_that_asked_for_them(fields, name):
+    with pytest.raises(InvalidParams, match=f"^{name}: must be at most 4"):
+        admit(*jobs_of("a", **fields))
+
+
+def test_an_unknown_model_is_refused_with_the_names_of_the_known_ones():
+    with pytest.raises(UnknownModel, match=r"^model: 'large' is not served here; known: tiny$"):
+        admit(*jobs_of("a", model="large"))
+
+
+def test_a_text_without_a_length_fits_whatever_a_worker_has():
+    body = {"model": "tiny", "messages": [{"role": "user", "content": "x"}]}
+    (record,) = admit(chat_job(read_chat(body)))
+
+    assert record.id == "1"

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cache, cached_property
 
 import torch
 
-from neodim_sampling.parameters import PreamblePrompt, WarperParams
+from neodim_sampling.parameters import AdditiveParams, PlainPrompt, StopParams, WarperParams
 from neodim_sampling.row import RowSettings, SamplingRow, TokenConstraints
 from neodim_sampling.text.fitting import FittedPrompt
 from neodim_sampling.text.stops import StopChecker
-from workers.contract.text_job import TextDelta, TextJob
+from workers.contract.text_job import TextDelta, TextJob, TokenScore
 from workers.engine.engine import Engine
 from workers.engine.generation import Generation
 from workers.engine.sequence import Sequence as TextSequence
@@ -28,9 +29,16 @@ NONSENSE = 29
 """Behind a text with this token, no score is a number."""
 
 
-def next_token(text: Sequence[int]) -> int:
-    """What the model says behind a text."""
-    return (sum(text) * 7 + len(text) * 3) % NONSENSE
+def scores_behind(text: Sequence[int]) -> torch.Tensor:
+    """[V] scores of the model behind a text: one token is best, no two are alike; leave alone."""
+    return _row(NONSENSE if NONSENSE in text else (sum(text) * 7 + len(text) * 3) % NONSENSE)
+
+
+@cache
+def _row(best: int) -> torch.Tensor:
+    scores = torch.arange(N_VOCAB) * -0.01
+    scores[best] = 9.0
+    return scores if best != NONSENSE else scores * torch.nan
 
 
 class ScriptedCache:
@@ -62,7 +70,7 @@ class ScriptedModel:
         self.n_reads = 0
 
     def score(self, hidden: torch.Tensor) -> torch.Tensor:
-        raise AssertionError("no scripted request asks for its prompt's likelihoods")
+        return hidden
 
     def read(self, runs: Sequence[Run]) -> Outcome:
         assert len({run.slot for run in runs}) == len(runs), "two runs for one row"
@@ -79,34 +87,63 @@ class ScriptedModel:
             places.append(len(scored) if run.needs_scores else None)
             if run.needs_scores:
                 scored.append(row)
-        logits = torch.zeros(len(scored), N_VOCAB)
-        for place, text in enumerate(scored):
-            logits[place, next_token(text)] = 9.0
-            if NONSENSE in text:
-                logits[place] = torch.nan
-        return Outcome(logits, places, [torch.zeros(len(run.tokens), 1) for run in runs])
+        logits = torch.stack([torch.zeros(N_VOCAB), *map(scores_behind, scored)])[1:]
+        return Outcome(logits, places, [self._hidden(run) for run in runs])
+
+    def _hidden(self, run: Run) -> torch.Tensor:
+        """States that are the scores."""
+        row = self.cache.rows[run.slot]
+        return torch.stack([scores_behind(row[: n + 1]) for n in range(run.start, run.stop)])
+
+
+class Letters:
+    """A codec by which a token is a letter."""
+
+    def piece(self, token: int) -> str:
+        return letter(token)
 
 
 class Speller:
-    """Spells nothing, as nobody looks at the text."""
+    """Spells a letter for each token."""
 
-    stable_text = ""
+    codec = Letters()
+
+    def __init__(self) -> None:
+        self.stable_text = ""
 
     def push(self, token: int) -> None:
-        pass
+        self.stable_text += letter(token)
 
     def final_text(self) -> str:
-        return ""
+        return self.stable_text
+
+
+def letter(token: int) -> str:
+    """How a token is spelt."""
+    return chr(ord("A") + token)
 
 
 @dataclass(eq=False)
 class Request:
-    """A request and what is heard of it."""
+    """A request and what is heard of it.
+
+    Args:
+        log_probs: alternatives to tell; None = no log-probabilities.
+        echo: whether the prompt's tokens are told as well.
+        frequency_penalty: 0 = off.
+        stop: a token that ends each text; None = none does.
+    """
 
     prompt: list[int]
     n_tokens: int
     n_sequences: int = 1
+    log_probs: int | None = None
+    echo: bool = False
+    frequency_penalty: float = 0.0
+    stop: int | None = None
     made: dict[int, list[int]] = field(default_factory=dict)
+    told: dict[int, list[TokenScore]] = field(default_factory=dict)
+    generation: Generation | None = None
     error: Exception | None = None
     n_ends: int = 0
 
@@ -114,18 +151,50 @@ class Request:
         assert self.n_ends == 0, "something came behind the end"
         for delta in deltas:
             self.made.setdefault(delta.sequence, []).extend(delta.tokens)
+            self.told.setdefault(delta.sequence, []).extend(delta.scores)
 
     def end(self, error: Exception | None) -> None:
         self.error = error
         self.n_ends += 1
 
     @property
+    def is_read(self) -> bool:
+        """Whether the model has to read its prompt."""
+        tells_prompt = self.echo and self.log_probs is not None and len(self.prompt) > 1
+        return self.n_tokens > 0 or tells_prompt
+
+    @cached_property
     def expected(self) -> list[int]:
         """Tokens of every sequence: all are greedy, so all are alike."""
-        text = list(self.prompt)
-        while len(text) < len(self.prompt) + self.n_tokens:
-            text.append(next_token(text))
-        return text[len(self.prompt) :]
+        made: list[int] = []
+        while len(made) < self.n_tokens and self.stop not in made:
+            scores = scores_behind([*self.prompt, *made]).clone()
+            for token in made:
+                scores[token] -= self.frequency_penalty
+            made.append(int(scores.argmax()))
+        return made
+
+    @cached_property
+    def expected_log_probs(self) -> list[float]:
+        """Of the prompt's tokens behind the first, and of all that are expected."""
+        text = [*self.prompt, *self.expected]
+        return [
+            float(scores_behind(text[:n]).log_softmax(-1)[text[n]]) for n in range(1, len(text))
+        ]
+
+    @property
+    def job(self) -> TextJob:
+        """What it asks for."""
+        stop = None if self.stop is None else letter(self.stop)
+        return TextJob(
+            model="scripted",
+            prompt=PlainPrompt(ids=tuple(self.prompt), echo=self.echo),
+            max_new_tokens=self.n_tokens,
+            n_sequences=self.n_sequences,
+            seed=1,
+            log_probs=self.log_probs,
+            stops=None if stop is None else StopParams(strings=(stop,), ends_each=True),
+        )
 
 
 class ScriptedEngine:
@@ -138,15 +207,12 @@ class ScriptedEngine:
 
     def submit(self, request: Request) -> Generation:
         settings = RowSettings(
-            warpers=WarperParams(top_k=1), constraints=TokenConstraints(), n_vocab=N_VOCAB
+            warpers=WarperParams(top_k=1),
+            additive=AdditiveParams(frequency_penalty=request.frequency_penalty),
+            constraints=TokenConstraints(),
+            n_vocab=N_VOCAB,
         )
-        job = TextJob(
-            model="scripted",
-            prompt=PreamblePrompt(preamble="", text="tokens", max_total_tokens=1),
-            max_new_tokens=request.n_tokens,
-            n_sequences=request.n_sequences,
-            seed=1,
-        )
+        job = request.job
         ids = tuple(request.prompt)
         fitted = FittedPrompt(ids, 0, "", "", len(ids), len(ids), len(ids))
         sequences = [
@@ -156,10 +222,13 @@ class ScriptedEngine:
                 ),
                 # Stands in for an `IncrementalDecoder`, which would want a tokenizer.
                 Speller(),  # type: ignore[arg-type]
-                StopChecker(None),
+                StopChecker(job.stops),
+                ends_at_match=job.stops is not None,
+                n_alternatives=job.log_probs,
             )
             for index in range(request.n_sequences)
         ]
         generation = Generation(job, fitted, request.n_tokens, sequences, request)
+        request.generation = generation
         self.engine.submit(generation)
         return generation

@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from itertools import islice
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
@@ -23,14 +24,21 @@ def random_request(chance: random.Random, slots: int = SLOTS) -> Request:
     prompt = preamble + [chance.randrange(4) for _ in range(chance.randrange(1, 12))]
     if chance.random() < 0.02:
         prompt.insert(chance.randrange(len(prompt) + 1), chance.choice([POISON, NONSENSE]))
-    n_sequences = chance.randrange(2, slots + 1) if chance.random() < 0.1 else 1
-    return Request(prompt, chance.randrange(0, 6), n_sequences)
+    return Request(
+        prompt,
+        chance.randrange(0, 6),
+        n_sequences=chance.randrange(2, slots + 1) if chance.random() < 0.1 else 1,
+        log_probs=chance.choice([0, 3]) if chance.random() < 0.2 else None,
+        echo=chance.random() < 0.3,
+        frequency_penalty=chance.choice([-1.0, 9.5]) if chance.random() < 0.2 else 0.0,
+        stop=chance.randrange(NONSENSE) if chance.random() < 0.2 else None,
+    )
 
 
 def check_end(request: Request, *, is_cancelled: bool) -> None:
     """What a request hears is its own text, or an error where one is due, and one end."""
     assert request.n_ends == 1
-    is_bad = request.n_tokens > 0 and {POISON, NONSENSE} & set(request.prompt)
+    is_bad = request.is_read and {POISON, NONSENSE} & set(request.prompt)
     assert (request.error is None) or is_bad
     if request.error is None and not is_cancelled:
         assert not is_bad
@@ -40,6 +48,22 @@ def check_end(request: Request, *, is_cancelled: bool) -> None:
             assert made == request.expected[: len(made)]
         else:
             assert made == request.expected
+            check_log_probs(request, index)
+
+
+def check_log_probs(request: Request, index: int) -> None:
+    """What a request that is whole tells of its tokens is what the model said of them."""
+    told, generation = request.told.get(index, []), request.generation
+    assert generation is not None
+    if request.log_probs is None:
+        assert told == generation.prompt_likelihoods == []
+        return
+    expected, n_prompt = request.expected_log_probs, len(request.prompt) - 1
+    assert [each.token for each in told] == request.made.get(index, [])
+    assert [len(each.top) for each in told] == [request.log_probs] * len(told)
+    of_prompt = [each.log_prob for each in generation.prompt_likelihoods]
+    assert of_prompt == pytest.approx(expected[:n_prompt] if request.echo else [])
+    assert [each.log_prob for each in told] == pytest.approx(expected[n_prompt:])
 
 
 class EngineMachine(RuleBasedStateMachine):
@@ -91,7 +115,7 @@ class EngineMachine(RuleBasedStateMachine):
         self.engine._admit()
         if self.engine._waiting:
             first = self.engine._waiting[0]
-            assert len(first.growing) > self.engine._slots.n_free
+            assert len(first.to_read) > self.engine._slots.n_free
 
     @invariant()
     def every_row_is_free_or_has_one_holder(self) -> None:

@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 import torch
+from standard_jobs import plain_job
 from tiny_engine import TinyEngine, answer, job, running
 
 from neodim_sampling.errors import StopPatternTimeout
 from workers.contract.errors import EngineFailure, OutOfMemory
+from workers.contract.text_job import TextResult
 from workers.engine.generation import Generation
 from workers.engine.text_model import Outcome, Run
 
@@ -60,6 +62,65 @@ def random_fields(chance: random.Random) -> dict[str, Any]:
     elif chance.random() < 0.3:
         fields["sequences_count"] = chance.randrange(2, 5)
     return fields
+
+
+def random_standard_fields(chance: random.Random) -> dict[str, Any]:
+    """A completion of any kind."""
+    fields: dict[str, Any] = {
+        "prompt": SENTENCE * chance.randrange(1, 5) + chance.choice(["One", "A red", "x"]),
+        "max_tokens": chance.randrange(0, 25),
+        "seed": chance.randrange(2**40),
+        "temperature": chance.choice([0, 0.6, 1.0, 1.7]),
+        "n": chance.choice([1, 1, 2, 4]),
+    }
+    if chance.random() < 0.5:
+        fields["logprobs"] = chance.choice([0, 1, 20])
+    if chance.random() < 0.4:
+        fields["echo"] = True
+    if chance.random() < 0.4:
+        fields["presence_penalty"] = chance.choice([-1, 0.5, 2])
+        fields["frequency_penalty"] = chance.choice([-0.5, 0, 1.5])
+    if chance.random() < 0.3:
+        fields["logit_bias"] = {"70": chance.choice([-100, -5, 8]), "333": 4}
+    if chance.random() < 0.4:
+        fields["stop"] = chance.choice(["e", ["house", "a"]])
+    if chance.random() < 0.2:
+        fields["best_of"] = fields["n"] + 2
+    return fields
+
+
+def written(result: TextResult) -> list[tuple[Any, ...]]:
+    """What texts and prompt a result has."""
+    echo = result.prompt.echo
+    prompt = None if echo is None else [(each.token, each.text) for each in echo]
+    texts = [(each.text, each.tokens, each.finish_reason) for each in result.sequences]
+    return [(prompt, result.n_made), *texts]
+
+
+def log_probs(result: TextResult) -> list[float]:
+    """Every log-probability that a result tells, alternatives included."""
+    scores = [*(result.prompt.echo or ())]
+    scores += [each for sequence in result.sequences for each in sequence.scores or ()]
+    own = [each.log_prob for each in scores if each.log_prob is not None]
+    return [*own, *(top.log_prob for each in scores for top in each.top)]
+
+
+@pytest.mark.parametrize("family", ["gpt2", "llama"])
+def test_requests_of_all_protocols_among_each_other_give_what_they_give_alone(
+    family: str,
+) -> None:
+    chance = random.Random(13)
+    jobs = [plain_job(**random_standard_fields(chance)) for _ in range(24)]
+    jobs += [job(**random_fields(chance)) for _ in range(8)]
+    with running(family, slots=32) as engine:
+        alone = [engine.result(*engine.submit(each)) for each in jobs]
+
+    with running(family, slots=32) as engine, ThreadPoolExecutor(32) as pool:
+        together = list(pool.map(lambda each: engine.result(*engine.submit(each)), jobs))
+
+    assert list(map(written, together)) == list(map(written, alone))
+    for ours, theirs in zip(together, alone, strict=True):
+        assert log_probs(ours) == pytest.approx(log_probs(theirs), abs=1e-4)
 
 
 @pytest.mark.parametrize("family", ["gpt2", "llama"])

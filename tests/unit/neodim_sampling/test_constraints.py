@@ -158,3 +158,17 @@ def test_batch_equals_its_rows_one_by_one_and_only_bans(batch: list[SamplingRow]
     assert torch.equal(together, torch.cat(alone))
     assert torch.equal(together[live], scores[live])
     assert torch.equal(scores, before)
+
+
+def test_banned_ids_can_never_come():
+    found = [banned(make_row([1], made, banned_ids=(3, 5))) for made in ([], [3], [2, 4])]
+
+    assert found == [{3, 5}] * 3
+
+
+def test_end_of_text_may_be_the_first_token_of_a_text_that_can_be_empty():
+    free = {"eos_ids": frozenset({EOS}), "can_stop_early": True}
+
+    found = [banned(make_row([1], [], **free, can_be_empty=empty)) for empty in (False, True)]
+
+    assert found == [{EOS}, set()]

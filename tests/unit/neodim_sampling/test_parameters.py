@@ -10,9 +10,12 @@ import pytest
 from neodim_sampling.errors import InvalidParams
 from neodim_sampling.parameters import (
     WARPERS,
+    AdditiveParams,
     ConstraintParams,
+    PlainPrompt,
     PreamblePrompt,
     RepetitionPenaltyParams,
+    StopKind,
     StopParams,
     WarperParams,
     resolve_order,
@@ -70,6 +73,8 @@ def test_order_is_resolved_by_first_mentions(
         ("typical", 1.0),
         ("tfs", 1.1),
         ("top_a", -0.1),
+        ("min_p", 0),
+        ("min_p", 1.1),
     ],
 )
 def test_warper_out_of_its_range_is_named(field: str, value: float) -> None:
@@ -79,7 +84,7 @@ def test_warper_out_of_its_range_is_named(field: str, value: float) -> None:
     assert caught.value.field == field
 
 
-@pytest.mark.parametrize("field", ["tfs", "top_a"])
+@pytest.mark.parametrize("field", ["tfs", "top_a", "min_p"])
 def test_thresholds_may_be_one(field: str) -> None:
     assert getattr(WarperParams(**{field: 1.0}), field) == 1.0
 
@@ -133,3 +138,33 @@ def test_stop_strings_are_not_empty(strings: tuple[str, ...]) -> None:
 def test_prompt_has_a_text() -> None:
     with pytest.raises(InvalidParams, match=r"^prompt: "):
         PreamblePrompt(preamble="", text="", max_total_tokens=9)
+
+
+@pytest.mark.parametrize(
+    ("params", "field"),
+    [
+        ({"presence_penalty": math.nan}, "presence_penalty"),
+        ({"frequency_penalty": math.inf}, "frequency_penalty"),
+        ({"logit_bias": ((-1, 1.0),)}, "logit_bias"),
+        ({"logit_bias": ((1, -math.inf),)}, "logit_bias"),
+    ],
+    ids=str,
+)
+def test_what_is_added_to_scores_is_a_number(params: dict[str, Any], field: str) -> None:
+    with pytest.raises(InvalidParams, match=f"^{field}: "):
+        AdditiveParams(**params)
+
+
+@pytest.mark.parametrize("fields", [{}, {"text": "a", "ids": (1,)}, {"ids": ()}], ids=str)
+def test_plain_prompt_is_either_a_text_or_ids(fields: dict[str, Any]) -> None:
+    with pytest.raises(InvalidParams, match=r"^prompt: "):
+        PlainPrompt(**fields)
+
+
+def test_plain_prompt_may_be_the_empty_text() -> None:
+    assert PlainPrompt(text="").text == ""
+
+
+def test_patterns_have_no_earliest_match() -> None:
+    with pytest.raises(InvalidParams, match=r"^stop_strings: "):
+        StopParams(strings=("a",), kind=StopKind.REGEX, takes_earliest=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neodim_sampling.parameters import RepetitionPenaltyParams, WarperParams
+from neodim_sampling.parameters import AdditiveParams, RepetitionPenaltyParams, WarperParams
 from neodim_sampling.row import (
     NgramIndex,
     PenaltyText,
@@ -117,3 +117,20 @@ def test_resumed_row_remembers_what_an_unbroken_one_does():
     assert unbroken.penalty_text is not None
     assert resumed.penalty_text.n_base == unbroken.penalty_text.n_base == 2
     assert resumed.penalty_text.length == unbroken.penalty_text.length == 6
+
+
+def test_counts_tell_how_often_each_token_was_generated_and_nothing_of_the_prompt():
+    row = make_row([5, 5], [1, 2, 1], additive=AdditiveParams(frequency_penalty=0.5))
+
+    row.append(5)
+
+    assert row.counts is not None
+    n = row.counts.length
+    counts = dict(zip(row.counts.ids[:n].tolist(), row.counts.counts[:n].tolist(), strict=True))
+    assert counts == {1: 2, 2: 1, 5: 1}
+
+
+def test_nothing_is_counted_or_added_where_nothing_is_asked_for():
+    row = make_row([5], [1])
+
+    assert (row.counts, row.bias) == (None, None)

@@ -25,7 +25,8 @@ counts = st.one_of(st.integers(1, 70), st.integers(1, 1500)).map(float)
 @st.composite
 def filters(draw: st.DrawFn, max_size: int) -> list[Stage]:
     names = draw(st.lists(st.sampled_from(sorted(FILTERS)), min_size=1, max_size=max_size))
-    one = {"top_k": counts, "tfs": fractions | st.just(1.0), "top_a": fractions | st.just(1.0)}
+    whole = fractions | st.just(1.0)
+    one = {"top_k": counts, "tfs": whole, "top_a": whole, "min_p": whole}
     values = [[draw(one.get(name, fractions)) for _ in range(3)] for name in names]
     return [
         (name, torch.tensor(value, dtype=torch.float64))

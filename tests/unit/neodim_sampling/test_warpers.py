@@ -55,6 +55,7 @@ def batches(draw: st.DrawFn, name: str) -> tuple[Tensor, list[float]]:
         "top_k": st.integers(1, 30).map(float),
         "tfs": st.floats(0, 1, exclude_min=True),
         "top_a": st.floats(0, 1, exclude_min=True),
+        "min_p": st.floats(0, 1, exclude_min=True),
     }.get(name, st.floats(0, 1, exclude_min=True, exclude_max=True))
     scores = torch.tensor([draw(row) for _ in range(n_rows)])
     return scores, [draw(values) for _ in range(n_rows)]
@@ -198,6 +199,22 @@ def test_top_a_drops_tokens_below_a_share_of_the_best_squared(value: float, expe
     survivors = kept("top_a", probabilities, value)
 
     assert survivors == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(1.0, [0]), (0.7, [0]), (0.5, [0, 1]), (0.25, [0, 1, 3]), (0.01, [0, 1, 2, 3])],
+)
+def test_min_p_drops_tokens_below_a_share_of_the_best(value: float, expected: list[int]):
+    probabilities = [0.5, 0.3, 0.05, 0.15]
+
+    survivors = kept("min_p", probabilities, value)
+
+    assert survivors == expected
+
+
+def test_min_p_of_one_keeps_all_that_are_best():
+    assert kept("min_p", [0.4, 0.2, 0.4], 1.0) == [0, 2]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -153,3 +153,25 @@ def test_byte_fallback_text_comes_back_as_it_was(text: str) -> None:
     codec = load_codec("llama")
 
     assert codec.decode(codec.encode(text)) == text
+
+
+@pytest.mark.parametrize(
+    ("family", "token", "piece"),
+    [
+        ("gpt2", 333, " cat"),
+        ("gpt2", 299, "at"),
+        ("gpt2", 0, "<|endoftext|>"),
+        ("llama", 396, " cat"),
+        ("llama", 2, "</s>"),
+        ("opt", 2, "\n"),
+        ("xglm", 49, " cat"),
+    ],
+)
+def test_piece_is_what_a_token_spells_within_a_text(family: str, token: int, piece: str) -> None:
+    assert load_codec(family).piece(token) == piece
+
+
+def test_piece_of_an_unfinished_character_is_the_replacement_character() -> None:
+    codec = load_codec("gpt2")
+
+    assert codec.piece(codec.encode("\U0001f600")[0]) == "\ufffd"

@@ -67,3 +67,13 @@ def test_other_constraints_are_handed_on() -> None:
     assert constraints == TokenConstraints(
         no_repeat_ngram_size=3, can_stop_early=True, eos_ids=EOS_IDS
     )
+
+
+def test_ids_and_permissions_arrive_as_they_are() -> None:
+    params = ConstraintParams(banned_ids=(7, 3), can_stop_early=True, can_be_empty=True)
+
+    constraints = resolve_constraints(load_codec("gpt2"), params, EOS_IDS)
+
+    assert constraints == TokenConstraints(
+        banned_ids=(7, 3), can_stop_early=True, can_be_empty=True, eos_ids=EOS_IDS
+    )

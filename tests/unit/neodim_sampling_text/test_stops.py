@@ -277,3 +277,28 @@ def test_bad_pattern_is_refused_with_its_problem(pattern: str, problem: str) -> 
 )
 def test_large_pattern_is_no_reason_to_refuse(pattern: str) -> None:
     assert len(compile_patterns([pattern])) == 1
+
+
+def earliest(*wanted: str) -> StopChecker:
+    return StopChecker(StopParams(strings=wanted, takes_earliest=True))
+
+
+@pytest.mark.parametrize("order", [("ity", "ci"), ("ci", "ity")])
+def test_earliest_match_of_a_step_stops_whatever_the_order_of_the_list(
+    order: tuple[str, str],
+) -> None:
+    found = first_match(earliest(*order), ["the", " city"])
+
+    assert found == (2, StopMatch("ci", 4, 6))
+
+
+def test_match_of_an_earlier_step_stops_before_one_that_begins_earlier() -> None:
+    found = first_match(earliest("abcd", "bc"), ["abc", "d"])
+
+    assert found == (1, StopMatch("bc", 1, 3))
+
+
+def test_of_two_matches_at_one_place_the_first_of_the_list_stops() -> None:
+    matches = [first_match(earliest(*order), ["abc"]) for order in (("ab", "abc"), ("abc", "ab"))]
+
+    assert matches == [(1, StopMatch("ab", 0, 2)), (1, StopMatch("abc", 0, 3))]
