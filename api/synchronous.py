@@ -52,10 +52,11 @@ def results_of(made: Services, records: Sequence[JobRecord]) -> list[JobRecord]:
         ClientGone: nobody waits any more.
     """
     connection = Connection(request.environ)
+    ended: list[JobRecord] = []
     try:
-        ended = [wait_for_end(made.bell, made.store, each.id, connection) for each in records]
-        for each in ended:
-            raise_failure(each)
+        for each in records:
+            ended.append(wait_for_end(made.bell, made.store, each.id, connection))
+            raise_failure(ended[-1])
     except ServiceStopping:
         raise
     except NeodimError:
