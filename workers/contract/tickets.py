@@ -18,6 +18,9 @@ from workers.contract.redis_client import Client
 RUN_NEXT_JOB = "neodim.run_next_job"
 """Name of the one task."""
 
+BROKER_CONNECTIONS = 4
+"""Of one process; each is two to Redis. Who sends a ticket waits until one is free."""
+
 VISIBILITY_TIMEOUT_S = 6 * 3600
 """Tickets are acknowledged when received, so this only has to be long."""
 
@@ -45,6 +48,7 @@ def make_celery(redis_url: str) -> Celery:
             "socket_timeout": 30,
             "retry_on_timeout": True,
         },
+        broker_pool_limit=BROKER_CONNECTIONS,
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,
         task_ignore_result=True,
