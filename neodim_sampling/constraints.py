@@ -57,7 +57,7 @@ def _banned_ids(row: SamplingRow) -> Tensor:
     if row.ngrams is not None:
         parts.append(torch.tensor(list(row.ngrams.completions()), dtype=torch.int64))
     if row.sequences is not None:
-        parts.append(torch.tensor(row.sequences.completions(row), dtype=torch.int64))
+        parts.append(torch.tensor(row.sequences.completions(row.tail), dtype=torch.int64))
     return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 

@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from neodim_sampling.parameters import IncludeGenerated
-from neodim_sampling.row import PenaltyText, SamplingRow
+from neodim_sampling.row import SamplingRow
+from neodim_sampling.text_indexes import PenaltyText
 
 # Text; the row's place in the batch, first place under penalty and the one after the last; length,
 # slope and penalty of the curve.

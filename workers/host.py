@@ -11,7 +11,6 @@ import socket
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections import Counter
 from collections.abc import Callable
 from typing import ClassVar, Protocol
 
@@ -32,14 +31,14 @@ from workers.contract.fleet import Fleet, WorkerCard, WorkerKind, WorkerState
 from workers.contract.job_body import Job
 from workers.contract.redis_client import connect
 from workers.contract.settings import Settings
-from workers.contract.tickets import make_celery, top_up
+from workers.contract.tickets import make_celery
 from workers.publisher import STUCK_S, Output, Publisher
 from workers.registration.upkeep import make_upkeep
+from workers.sweeper import SWEEP_S, Sweeper
 
 log = logging.getLogger(__name__)
 
 BEAT_S = 2.0
-SWEEP_S = 1.0
 
 Finish = Callable[[], None]
 """Writes the end of a job."""
@@ -98,12 +97,15 @@ class WorkerHost(ABC):
             max_attempts=settings.max_attempts,
         )
         self._started_ms = int(time.time() * 1000)
+        self._sweeper = Sweeper(self._redis, self._store, self._fleet, self._tickets, name)
         self._state = WorkerState.LOADING
         self._max_length = 0
         self._stopped = threading.Event()
         self._threads = [
             threading.Thread(target=self._every, args=(BEAT_S, self._beat), name="heartbeat"),
-            threading.Thread(target=self._every, args=(SWEEP_S, self._sweep), name="sweeper"),
+            threading.Thread(
+                target=self._every, args=(SWEEP_S, self._sweeper.sweep), name="sweeper"
+            ),
         ]
         self._engine: RunningEngine | None = None
         self._nodes = make_upkeep(settings, self._redis, worker=name, cid=cid, report=self._report)
@@ -249,20 +251,6 @@ class WorkerHost(ABC):
             if model not in self._settings.model_names:
                 count = self._redis.zcard(key)
                 log.warning("%d jobs wait for the model %s, not served here", count, model)
-
-    def _sweep(self) -> None:
-        """Do what some one worker has to do: see to lost workers' jobs and lost tickets."""
-        holder = self._redis.get(keys.SWEEPER)
-        if holder not in (None, self._name.encode()):
-            return
-        self._redis.set(keys.SWEEPER, self._name, px=int(SWEEP_S * 3000))
-        self._store.sweep()
-        slots: Counter[str] = Counter()
-        for card in self._fleet.workers():
-            slots[card.model] += card.slots
-        for model, n_slots in slots.items():
-            n_waiting = self._redis.zcard(keys.waiting(model))
-            top_up(self._tickets, self._redis, model, n_waiting, n_slots)
 
 
 def end_process() -> None:

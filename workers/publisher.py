@@ -14,7 +14,7 @@ import redis
 
 from workers.contract.attempts import Attempt, AttemptStore, Progress
 from workers.contract.errors import LeaseLost
-from workers.contract.text_job import TextDelta, join_deltas
+from workers.contract.text_result import TextDelta, join_deltas
 
 log = logging.getLogger(__name__)
 

@@ -12,7 +12,7 @@ from api.protocols import Protocols
 from api.replies import json_reply
 from api.services import Services
 from workers.contract.job_record import JobRecord
-from workers.contract.text_job import TextResult
+from workers.contract.text_result import TextResult
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 

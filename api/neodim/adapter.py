@@ -18,12 +18,12 @@ from api.settings import Settings
 from neodim_sampling.parameters import (
     WARPERS,
     ConstraintParams,
-    PreamblePrompt,
     RepetitionPenaltyParams,
     StopKind,
     StopParams,
     WarperParams,
 )
+from neodim_sampling.prompts import PreamblePrompt
 from neodim_sampling.text.stops import compile_patterns
 from workers.contract.errors import InvalidParams
 from workers.contract.settings import VERSION

@@ -6,7 +6,7 @@ from typing import Any
 
 from api.errors import Problem
 from workers.contract.job_record import JobRecord
-from workers.contract.text_job import DeviceMemory, SequenceResult, TextResult
+from workers.contract.text_result import DeviceMemory, SequenceResult, TextResult
 
 _MOMENTS = ("start", "end", "min", "max")
 

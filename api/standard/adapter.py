@@ -13,13 +13,12 @@ from api.standard.fields import LARGEST_BIAS
 from api.standard.schema import ChatSchema, CompletionSchema, GenerationSchema
 from neodim_sampling.parameters import (
     AdditiveParams,
-    ChatPrompt,
     ConstraintParams,
-    PlainPrompt,
     RepetitionPenaltyParams,
     StopParams,
     WarperParams,
 )
+from neodim_sampling.prompts import ChatPrompt, PlainPrompt
 from workers.contract.errors import InvalidParams
 from workers.contract.text_job import SEED_LIMIT, TextJob
 

@@ -10,7 +10,7 @@ from marshmallow import ValidationError, fields
 
 from api.fields import Flag, Number, Object, shown
 from api.request_schema import RequestSchema
-from neodim_sampling.parameters import ChatMessage
+from neodim_sampling.prompts import ChatMessage
 
 ROLES = ("system", "user", "assistant", "tool")
 MAX_MESSAGES = 10_000

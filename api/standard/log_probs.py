@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from workers.contract.text_job import Alternative, TokenScore
+from workers.contract.text_result import Alternative, TokenScore
 
 UNFINISHED = "\ufffd"
 

@@ -8,7 +8,7 @@ from typing import Any
 from api.standard.log_probs import chat_log_probs, completion_log_probs, scores_of_text
 from workers.contract.job_record import JobRecord
 from workers.contract.settings import VERSION
-from workers.contract.text_job import FinishReason, SequenceResult, TextResult, TokenScore
+from workers.contract.text_result import FinishReason, SequenceResult, TextResult, TokenScore
 
 FINGERPRINT = f"neodim-{VERSION}"
 """What made an answer, apart from its model."""

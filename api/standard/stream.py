@@ -9,7 +9,7 @@ from api.replies import to_json
 from api.standard.log_probs import ScoreLine, chat_log_probs, completion_log_probs
 from api.standard.renderer import chat_head, completion_head, ending, usage_of
 from workers.contract.job_record import JobEvent, JobRecord
-from workers.contract.text_job import TextResult, TokenScore
+from workers.contract.text_result import TextResult, TokenScore
 
 DONE = b"data: [DONE]\n\n"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from neodim_sampling.errors import InvalidParams, PromptTooLong
-from neodim_sampling.parameters import PreamblePrompt
+from neodim_sampling.prompts import PreamblePrompt
 from neodim_sampling.text.codec import TextCodec
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from neodim_sampling.errors import InvalidParams
-from neodim_sampling.parameters import PlainPrompt
+from neodim_sampling.prompts import PlainPrompt
 from neodim_sampling.text.codec import TextCodec
 from neodim_sampling.text.fitting import FittedPrompt
 

@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from workers.contract.text_job import TextDelta
+from workers.contract.text_result import TextDelta
 from workers.engine.generation import Generation
 
 

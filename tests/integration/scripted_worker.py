@@ -10,18 +10,18 @@ from __future__ import annotations
 import threading
 import time
 
-from neodim_sampling.parameters import ChatPrompt
+from neodim_sampling.prompts import ChatPrompt
 from workers.contract.attempts import Attempt, AttemptStore, Progress
 from workers.contract.fleet import Fleet, WorkerCard, WorkerState
 from workers.contract.redis_client import connect
-from workers.contract.text_job import (
+from workers.contract.text_job import TextJob
+from workers.contract.text_result import (
     Alternative,
     FinishReason,
     PenaltyReport,
     PromptReport,
     SequenceResult,
     TextDelta,
-    TextJob,
     TextResult,
     TokenScore,
 )

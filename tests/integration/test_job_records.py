@@ -7,7 +7,7 @@ import time
 import pytest
 from scripted_worker import result_of
 
-from neodim_sampling.parameters import PreamblePrompt
+from neodim_sampling.prompts import PreamblePrompt
 from workers.contract import keys
 from workers.contract.attempts import Attempt, AttemptStore, Progress
 from workers.contract.errors import JobNotFound, LeaseLost
@@ -15,7 +15,8 @@ from workers.contract.job_record import COMPRESSED_FROM_BYTES, JobState
 from workers.contract.news import News, listen
 from workers.contract.redis_client import Client
 from workers.contract.store import FIRST_EVENT, JobStore
-from workers.contract.text_job import TextDelta, TextJob
+from workers.contract.text_job import TextJob
+from workers.contract.text_result import TextDelta
 
 pytestmark = pytest.mark.redis
 

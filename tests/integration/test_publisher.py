@@ -15,7 +15,7 @@ from workers.contract.errors import LeaseLost
 from workers.contract.job_record import JobState
 from workers.contract.redis_client import Client
 from workers.contract.store import FIRST_EVENT, JobStore
-from workers.contract.text_job import Alternative, TextDelta, TokenScore
+from workers.contract.text_result import Alternative, TextDelta, TokenScore
 from workers.publisher import STUCK_S, Output, Publisher
 
 pytestmark = pytest.mark.redis

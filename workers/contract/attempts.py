@@ -19,7 +19,7 @@ from workers.contract.job_record import (
     unpack,
 )
 from workers.contract.redis_client import Client, Scripts, text
-from workers.contract.text_job import TextDelta, join_deltas
+from workers.contract.text_result import TextDelta, join_deltas
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,9 +10,9 @@ from typing import TypeAlias
 
 import msgspec
 
-from workers.contract import text_job
 from workers.contract.image_job import ImageJob, ImageResult
-from workers.contract.text_job import TextJob, TextResult
+from workers.contract.text_job import TextJob
+from workers.contract.text_result import TextResult
 
 Job: TypeAlias = TextJob | ImageJob
 Result: TypeAlias = TextResult | ImageResult
@@ -37,7 +37,7 @@ def decode_job(body: bytes) -> Job:
     """
     if _kind_of(body) == "image":
         return msgspec.json.decode(body, type=ImageJob)
-    return text_job.decode_job(body)
+    return msgspec.json.decode(body, type=TextJob)
 
 
 def decode_result(body: bytes) -> Result:
@@ -48,7 +48,7 @@ def decode_result(body: bytes) -> Result:
     """
     if _kind_of(body) == "image":
         return msgspec.json.decode(body, type=ImageResult)
-    return text_job.decode_result(body)
+    return msgspec.json.decode(body, type=TextResult)
 
 
 def n_expected(job: Job) -> int:

@@ -10,7 +10,7 @@ from enum import StrEnum
 import msgspec
 
 from workers.contract.job_body import Result, decode_result
-from workers.contract.text_job import TextDelta, TokenScore
+from workers.contract.text_result import TextDelta, TokenScore
 
 COMPRESSED_FROM_BYTES = 16 * 1024
 COMPRESSED_TO_BYTES = 2 * 1024 * 1024

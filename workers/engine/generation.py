@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from collections.abc import Sequence as SequenceOf
 from typing import Protocol
 
-from neodim_sampling.parameters import PlainPrompt
+from neodim_sampling.prompts import PlainPrompt
 from neodim_sampling.text.fitting import FittedPrompt
-from workers.contract.text_job import TextDelta, TextJob
+from workers.contract.text_job import TextJob
+from workers.contract.text_result import TextDelta
 from workers.engine.gpu_memory import MemoryWatch
 from workers.engine.likelihood import Likelihood
 from workers.engine.sequence import Sequence

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from workers.contract.text_job import DeviceMemory
+from workers.contract.text_result import DeviceMemory
 
 
 class MemoryWatch:

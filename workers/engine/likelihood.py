@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from neodim_sampling.text.codec import TextCodec
-from workers.contract.text_job import Alternative, TokenScore
+from workers.contract.text_result import Alternative, TokenScore
 
 LEAST = -9999.0
 """What is told of a token that the model holds to be impossible: JSON has no infinity."""

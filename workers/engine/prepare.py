@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from neodim_sampling.errors import InvalidParams, PromptTooLong
-from neodim_sampling.parameters import ChatMessage, ChatPrompt, PreamblePrompt
+from neodim_sampling.prompts import ChatMessage, ChatPrompt, PreamblePrompt
 from neodim_sampling.row import RowSettings, SamplingRow
 from neodim_sampling.text.codec import TextCodec
 from neodim_sampling.text.constraint_words import resolve_constraints
@@ -16,7 +16,8 @@ from neodim_sampling.text.decoder import IncrementalDecoder
 from neodim_sampling.text.fitting import FittedPrompt, fit_prompt
 from neodim_sampling.text.plain import plain_ids, whole_prompt
 from neodim_sampling.text.stops import StopChecker
-from workers.contract.text_job import TextDelta, TextJob
+from workers.contract.text_job import TextJob
+from workers.contract.text_result import TextDelta
 from workers.engine.generation import Generation, Sink
 from workers.engine.sequence import Sequence as GrowingSequence
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from neodim_sampling.parameters import PlainPrompt
 from neodim_sampling.penalty import penalised_tokens, penalty_range
+from neodim_sampling.prompts import PlainPrompt
 from neodim_sampling.row import SamplingRow
 from neodim_sampling.text.codec import TextCodec
 from neodim_sampling.text.decoder import IncrementalDecoder
-from workers.contract.text_job import (
+from workers.contract.text_result import (
     FinishReason,
     PenaltyReport,
     PromptReport,

@@ -9,7 +9,7 @@ from torch import Tensor
 from neodim_sampling.row import SamplingRow
 from neodim_sampling.text.decoder import IncrementalDecoder
 from neodim_sampling.text.stops import StopChecker, StopMatch
-from workers.contract.text_job import TextDelta, TokenScore
+from workers.contract.text_result import TextDelta, TokenScore
 from workers.engine.likelihood import Likelihood, told
 
 

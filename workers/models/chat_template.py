@@ -8,7 +8,7 @@ from typing import Any
 import jinja2
 import msgspec
 
-from neodim_sampling.parameters import ChatMessage
+from neodim_sampling.prompts import ChatMessage
 from neodim_sampling.text.codec import TextCodec
 from workers.contract.errors import TemplateRefused
 

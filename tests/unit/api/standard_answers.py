@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from workers.contract.job_record import JobRecord, JobState
-from workers.contract.text_job import (
+from workers.contract.text_result import (
     FinishReason,
     PenaltyReport,
     PromptReport,

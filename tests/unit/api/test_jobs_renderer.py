@@ -11,7 +11,7 @@ from api.protocols import Protocol, Protocols
 from workers.contract.errors import InvalidParams
 from workers.contract.job_record import JobRecord, JobState
 from workers.contract.store import FIRST_EVENT
-from workers.contract.text_job import PenaltyReport, PromptReport, TextResult
+from workers.contract.text_result import PenaltyReport, PromptReport, TextResult
 
 RECORD = JobRecord(
     id="1-2",

@@ -6,8 +6,9 @@ from api.neodim.adapter import load
 from api.neodim.schema import GenerateSchema
 from neodim_sampling.parameters import IncludeGenerated, StopKind, StopParams, WarperParams
 from workers.contract.errors import InvalidParams
+from workers.contract.job_body import decode_job, encode
 from workers.contract.settings import Settings
-from workers.contract.text_job import SEED_LIMIT, decode_job, encode_job
+from workers.contract.text_job import SEED_LIMIT
 
 SETTINGS = Settings(model_name="tiny")
 MINIMAL = {"prompt": "x", "generated_tokens_count": 4, "max_total_tokens": 64}
@@ -254,7 +255,7 @@ def test_everything_arrives_in_the_job():
     assert job.constraints.words_blacklist == ("b",)
     assert job.constraints.words_blacklist_at_start == ("",)
     assert (job.constraints.no_repeat_ngram_size, job.constraints.can_stop_early) == (3, True)
-    assert decode_job(encode_job(job)) == job
+    assert decode_job(encode(job)) == job
 
 
 def test_a_penalty_of_one_is_kept_and_of_zero_is_off():

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from api.neodim.renderer import render_result
 from api.neodim.schema import GeneratedSchema, GeneratedSequenceSchema, GpuSchema
-from workers.contract.text_job import (
+from workers.contract.text_result import (
     DeviceMemory,
     FinishReason,
     PenaltyReport,

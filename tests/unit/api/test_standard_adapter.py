@@ -16,17 +16,17 @@ from api.standard.adapter import (
 from api.standard.schema import ChatSchema, CompletionSchema
 from neodim_sampling.parameters import (
     AdditiveParams,
-    ChatMessage,
     ConstraintParams,
     IncludeGenerated,
-    PlainPrompt,
     RepetitionPenaltyParams,
     StopParams,
     WarperParams,
 )
+from neodim_sampling.prompts import ChatMessage, PlainPrompt
 from workers.contract.errors import InvalidParams
+from workers.contract.job_body import decode_job, encode
 from workers.contract.settings import Settings
-from workers.contract.text_job import SEED_LIMIT, decode_job, encode_job
+from workers.contract.text_job import SEED_LIMIT
 
 SETTINGS = Settings(model_name="tiny")
 HELLO = [{"role": "user", "content": "Hello"}]
@@ -314,7 +314,7 @@ def test_everything_arrives_in_the_job():
         can_be_empty=True,
     )
     assert job.stops == StopParams(strings=("END", "\n"), takes_earliest=True, ends_each=True)
-    assert decode_job(encode_job(job)) == job
+    assert decode_job(encode(job)) == job
 
 
 def test_a_temperature_of_zero_takes_the_best_token_whatever_else_is_asked_for():

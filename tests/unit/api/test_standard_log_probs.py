@@ -8,7 +8,7 @@ from api.standard.log_probs import (
     completion_log_probs,
     scores_of_text,
 )
-from workers.contract.text_job import Alternative, TokenScore
+from workers.contract.text_result import Alternative, TokenScore
 
 
 def scores(*texts):

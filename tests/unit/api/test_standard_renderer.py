@@ -4,7 +4,7 @@ import pytest
 from standard_answers import record, result, scored, sequence
 
 from api.standard.renderer import FINGERPRINT, render_chat, render_completion, render_completions
-from workers.contract.text_job import FinishReason, TokenScore
+from workers.contract.text_result import FinishReason, TokenScore
 
 
 def test_a_chat_has_the_standards_fields_and_those_of_openai():

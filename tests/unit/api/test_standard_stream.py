@@ -4,7 +4,7 @@ from standard_answers import data, record, result, scored, sequence
 
 from api.standard.stream import chat_chunks, completion_chunks, error_frame
 from workers.contract.job_record import JobEvent
-from workers.contract.text_job import FinishReason
+from workers.contract.text_result import FinishReason
 
 
 def chat(n_texts=1, *, tells_scores=False, repeats_usage=False):

@@ -8,7 +8,7 @@ import pytest
 from picture_files import left_half_mask, stripes
 
 from neodim_sampling.errors import InvalidParams
-from neodim_sampling.parameters import PreamblePrompt
+from neodim_sampling.prompts import PreamblePrompt
 from workers.contract.image_job import ImageJob, ImageResult, Picture, ResponseFormat
 from workers.contract.job_body import decode_job, decode_result, encode, n_expected
 from workers.contract.text_job import SEED_LIMIT, TextJob

@@ -13,14 +13,15 @@ from neodim_sampling.errors import InvalidParams
 from neodim_sampling.parameters import (
     ConstraintParams,
     IncludeGenerated,
-    PreamblePrompt,
     RepetitionPenaltyParams,
     StopKind,
     StopParams,
     WarperParams,
 )
+from neodim_sampling.prompts import PreamblePrompt
+from workers.contract.job_body import decode_job, encode
 from workers.contract.job_record import COMPRESSED_FROM_BYTES, JobState, pack, unpack
-from workers.contract.text_job import SEED_LIMIT, TextJob, decode_job, encode_job
+from workers.contract.text_job import SEED_LIMIT, TextJob
 
 PROMPT = PreamblePrompt(
     preamble="Pre\u00e4mbel", text="\U0001f600\n", max_total_tokens=9, truncate_until=("\n", " ")
@@ -41,7 +42,7 @@ FULL = TextJob(
 
 
 def test_job_is_the_same_after_json() -> None:
-    assert decode_job(encode_job(FULL)) == FULL
+    assert decode_job(encode(FULL)) == FULL
 
 
 @pytest.mark.parametrize(
@@ -64,7 +65,7 @@ def test_job_that_cannot_be_is_not_made(fields: dict[str, Any], named: str) -> N
 
 
 def test_job_out_of_its_ranges_is_not_read_either() -> None:
-    body = encode_job(FULL).replace(b'"temperature":0.1', b'"temperature":-1')
+    body = encode(FULL).replace(b'"temperature":0.1', b'"temperature":-1')
 
     with pytest.raises(InvalidParams, match=r"^temperature: "):
         decode_job(body)

@@ -12,11 +12,13 @@ from functools import cache, cached_property
 
 import torch
 
-from neodim_sampling.parameters import AdditiveParams, PlainPrompt, StopParams, WarperParams
+from neodim_sampling.parameters import AdditiveParams, StopParams, WarperParams
+from neodim_sampling.prompts import PlainPrompt
 from neodim_sampling.row import RowSettings, SamplingRow, TokenConstraints
 from neodim_sampling.text.fitting import FittedPrompt
 from neodim_sampling.text.stops import StopChecker
-from workers.contract.text_job import TextDelta, TextJob, TokenScore
+from workers.contract.text_job import TextJob
+from workers.contract.text_result import TextDelta, TokenScore
 from workers.engine.engine import Engine
 from workers.engine.generation import Generation
 from workers.engine.sequence import Sequence as TextSequence

@@ -14,7 +14,7 @@ from tiny_engine import FAMILIES, TinyEngine, answer, cases, job, running
 
 from neodim_sampling.errors import InvalidParams, NoTokenLeft, PromptTooLong, StopPatternTimeout
 from workers.contract.errors import EngineFailure, EngineStopped, OutOfMemory
-from workers.contract.text_job import FinishReason
+from workers.contract.text_result import FinishReason
 from workers.engine.sequence import Sequence
 from workers.engine.text_model import Run
 

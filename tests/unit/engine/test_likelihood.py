@@ -14,7 +14,7 @@ from tiny_engine import Ear, TinyEngine, parts, running
 from torch import Tensor
 
 from workers.contract.errors import EngineFailure, OutOfMemory
-from workers.contract.text_job import (
+from workers.contract.text_result import (
     Alternative,
     SequenceResult,
     TextDelta,

@@ -10,7 +10,7 @@ from standard_jobs import SENTENCE, plain_job, spoken_job
 from tiny_engine import TinyEngine, job, running
 
 from neodim_sampling.errors import InvalidParams, PromptTooLong
-from workers.contract.text_job import FinishReason, TextResult
+from workers.contract.text_result import FinishReason, TextResult
 
 pytestmark = pytest.mark.model
 

@@ -15,7 +15,7 @@ from tiny_engine import TinyEngine, answer, job, running
 
 from neodim_sampling.errors import StopPatternTimeout
 from workers.contract.errors import EngineFailure, OutOfMemory
-from workers.contract.text_job import TextResult
+from workers.contract.text_result import TextResult
 from workers.engine.generation import Generation
 from workers.engine.text_model import Outcome, Run
 

@@ -15,10 +15,11 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from api.neodim import adapter, renderer
-from neodim_sampling.parameters import ChatMessage
+from neodim_sampling.prompts import ChatMessage
 from neodim_sampling.text.codec import TextCodec
 from workers.contract.settings import Settings
-from workers.contract.text_job import TextDelta, TextJob, TextResult
+from workers.contract.text_job import TextJob
+from workers.contract.text_result import TextDelta, TextResult
 from workers.engine.engine import Engine
 from workers.engine.generation import Generation
 from workers.engine.model_path import open_model

@@ -12,14 +12,13 @@ from neodim_sampling.parameters import (
     WARPERS,
     AdditiveParams,
     ConstraintParams,
-    PlainPrompt,
-    PreamblePrompt,
     RepetitionPenaltyParams,
     StopKind,
     StopParams,
     WarperParams,
     resolve_order,
 )
+from neodim_sampling.prompts import PlainPrompt, PreamblePrompt
 
 HUGE = 10**400
 

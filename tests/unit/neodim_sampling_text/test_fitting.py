@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tokenizer_families import FAMILIES, load_codec, load_records
 
 from neodim_sampling.errors import InvalidParams, PromptTooLong
-from neodim_sampling.parameters import PreamblePrompt
+from neodim_sampling.prompts import PreamblePrompt
 from neodim_sampling.text.codec import TextCodec
 from neodim_sampling.text.fitting import FittedPrompt, fit_prompt
 

@@ -4,7 +4,7 @@ import pytest
 from tokenizer_families import load_codec
 
 from neodim_sampling.errors import InvalidParams
-from neodim_sampling.parameters import PlainPrompt
+from neodim_sampling.prompts import PlainPrompt
 from neodim_sampling.text.plain import plain_ids, whole_prompt
 
 

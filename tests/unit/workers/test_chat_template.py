@@ -11,7 +11,7 @@ import pytest
 from transformers import AutoTokenizer
 
 from neodim_sampling.errors import InvalidParams
-from neodim_sampling.parameters import ChatMessage, ChatPrompt
+from neodim_sampling.prompts import ChatMessage, ChatPrompt
 from neodim_sampling.text.codec import TextCodec
 from workers.contract.errors import TemplateRefused
 from workers.contract.text_job import TextJob
