@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from msgspec.structs import replace
 from torch import Tensor
 
 from neodim_sampling.row import SamplingRow
@@ -107,14 +108,14 @@ class Sequence:
             StopPatternTimeout: a regular expression took too long on the text.
         """
         self.row.append(token)
+        constraints = self.row.settings.constraints
+        self.is_end_of_text = constraints.can_stop_early and token in constraints.eos_ids
         n_before = len(self.decoder.stable_text)
         self.decoder.push(token)
         if self.likelihood is not None:
-            text = self.decoder.stable_text[n_before:]
-            self.told.append(told(self.decoder.codec, token, text, self.likelihood))
+            whole = self.decoder.final_text() if self.is_end_of_text else self.decoder.stable_text
+            self.told.append(told(self.decoder.codec, token, whole[n_before:], self.likelihood))
             self.likelihood = None
-        constraints = self.row.settings.constraints
-        self.is_end_of_text = constraints.can_stop_early and token in constraints.eos_ids
         if self.match is None:
             text = self.decoder.stable_text
             self.match = self._stops.check(text)
@@ -127,6 +128,10 @@ class Sequence:
         Args:
             is_last: whether nothing will follow, so that text held back must go too.
         """
+        if is_last and not self.is_end_of_text and len(self.told) > self._n_sent_tokens:
+            # What stays unfinished is the last token's, so that all tokens spell the text.
+            rest = self.decoder.final_text()[len(self.decoder.stable_text) :]
+            self.told[-1] = replace(self.told[-1], text=self.told[-1].text + rest)
         visible = self._visible_text(is_last)
         tokens = tuple(self.row.generated[self._n_sent_tokens :])
         scores = tuple(self.told[self._n_sent_tokens :])

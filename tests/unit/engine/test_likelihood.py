@@ -173,12 +173,17 @@ def test_echoed_tokens_spell_the_prompt(family: str, engine: TinyEngine, prompt:
     assert "".join(texts) == parts(family)[1].decode(ids_of(family, prompt))
 
 
-def test_scores_spell_the_text(engine: TinyEngine) -> None:
-    result = run(engine, logprobs=0, max_tokens=40, temperature=1.5, n=3)
+@pytest.mark.parametrize("ending", [{}, {"stop": "e"}, {"logit_bias": {"0": 5, "2": 5}}], ids=str)
+def test_scores_spell_the_text(engine: TinyEngine, ending: dict[str, Any]) -> None:
+    results = [
+        run(engine, logprobs=0, max_tokens=n, temperature=1.5, n=8, **ending) for n in (3, 12, 40)
+    ]
 
-    for sequence in result.sequences:
+    sequences = [each for result in results for each in result.sequences]
+    for sequence in sequences:
         spelt = "".join(each.text for each in scores_of(sequence))
-        assert spelt == sequence.text.rstrip("\ufffd")
+        assert spelt == sequence.text + sequence.stop_match + sequence.tail
+    assert any(each.text.endswith("\ufffd") for each in sequences)
 
 
 REQUESTS: list[dict[str, Any]] = [
