@@ -6,6 +6,7 @@ Numbers of the table are the `code` of errors under /v1 and never change their m
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -100,6 +101,8 @@ class Problem:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
+_FIELD = re.compile(r"([a-z][a-z0-9_]*): ")
+
 ErrorBody = Callable[[Problem], dict[str, Any]]
 """How a protocol writes an error."""
 
@@ -121,6 +124,10 @@ def problem_of(error: errors.NeodimError) -> Problem:
         # OpenAI's clients would send the same request again after a 409.
         headers["X-Should-Retry"] = "false"
     param = error.field if isinstance(error, errors.InvalidParams) else None
+    if isinstance(error, errors.JobFailed) and issubclass(kind, errors.RequestRejected):
+        # A worker's refusal begins with the field's name, and the record has nothing but its words.
+        named = _FIELD.match(str(error))
+        param = named[1] if named else None
     return Problem(
         status=answer.status,
         number=answer.number,

@@ -15,6 +15,7 @@ from workers.contract.errors import InvalidParams, ModelLoading, QueueUnavailabl
 from workers.contract.fleet import WorkerKind
 from workers.contract.job_body import Job
 from workers.contract.job_record import JobRecord
+from workers.contract.registrations import CALLS
 from workers.contract.store import JobStore
 from workers.contract.text_job import TextJob
 
@@ -117,10 +118,14 @@ class Submission:
     def _check_model(self, job: Job) -> None:
         models = self.models()
         is_text = isinstance(job, TextJob)
-        if job.model not in models or (models[job.model] is WorkerKind.TEXT) != is_text:
-            names = [name for name in models if (models[name] is WorkerKind.TEXT) == is_text]
-            problem = f"{job.model[:100]!r} is not served here; known: {', '.join(names) or 'none'}"
-            raise UnknownModel(f"model: {problem}")
+        names = [name for name in models if (models[name] is WorkerKind.TEXT) == is_text]
+        if job.model in names:
+            return
+        known = f"known: {', '.join(names) or 'none'}"
+        if job.model in models:
+            path = CALLS[models[job.model]][1]
+            raise UnknownModel(f"{job.model!r} is for {path}; for such requests as this, {known}")
+        raise UnknownModel(f"{job.model[:100]!r} is not served here; {known}")
 
     def _check_fits(self, job: Job) -> None:
         """Refuse what no worker could ever run; pictures were checked against the settings."""

@@ -84,7 +84,7 @@ def _model(name: str | None, settings: Settings) -> str:
     """The model that is asked for, served or not; admission looks at that."""
     wanted = settings.image_model_name if name is None else name
     if wanted is None:
-        raise UnknownModel("model: no image model is served here")
+        raise UnknownModel("no image model is served here")
     return wanted
 
 

@@ -55,6 +55,8 @@ def _parse(body: bytes, boundary: str) -> Mapping[str, str | bytes]:
     parts: dict[str, str | bytes] = {}
     both = [*texts.items(multi=True), *((name, each.read()) for name, each in files.items(True))]
     for name, part in both:
+        # OpenAI's client calls pictures that it was given in a list so.
+        name = name.removesuffix("[]")
         if name in parts:
             raise MalformedBody(f"{shown_name(name)}: is there more than once")
         parts[name] = part

@@ -86,6 +86,10 @@ class Registry:
                 pipeline.srem(keys.MODEL_SERVERS, *ids)
                 pipeline.execute()
 
+    def ids(self) -> set[str]:
+        """Ids of the servers that were heard of lately."""
+        return {each.registration.id for each in self.entries()}
+
     def entries(self) -> list[Entry]:
         """Every server that was heard of lately, in a fixed order; others are forgotten."""
         ids = [each.decode() for each in self._redis.smembers(keys.MODEL_SERVERS)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 from typing import Any
 
@@ -32,6 +33,8 @@ from workers.contract.registrations import (
     server_id,
 )
 
+log = logging.getLogger(__name__)
+
 blueprint = Blueprint("node", __name__, description="Registration of model servers")
 
 _document = partial(
@@ -47,14 +50,19 @@ _document = partial(
 def register_model() -> Response:
     """Register one server of a model, or update it; to be repeated every minute."""
     fields = _read(RegisterModelSchema())
-    _registry().add([_registration(**fields)])
+    server = _registration(**fields)
+    if server.id not in _registry().ids():
+        log.warning("%s registered at %s", server.model, server.api)
+    _registry().add([server])
     return _done()
 
 
 @_document(path=f"{REGISTRATION_PATHS}model/unregister", body=UnregisterModelSchema)
 def unregister_model() -> Response:
     """Forget one server of a model, whether it is known or not."""
-    _registry().remove([server_id(**_read(UnregisterModelSchema()))])
+    fields = _read(UnregisterModelSchema())
+    log.warning("%s unregistered (%s)", fields["model"], fields["cid"] or "no cid")
+    _registry().remove([server_id(**fields)])
     return _done()
 
 
@@ -64,6 +72,8 @@ def register_project() -> Response:
     fields = _read(RegisterProjectSchema())
     project = fields["project"]
     servers = [_registration(project=project, **each) for each in fields["models"]]
+    if any(each.id not in _registry().ids() for each in servers):
+        log.warning("project %s registered with %d servers", project, len(servers))
     _registry().replace_project(project, servers)
     return _done()
 

@@ -22,20 +22,28 @@ from neodim_sampling.prompts import ChatPrompt, PlainPrompt
 from workers.contract.errors import InvalidParams
 from workers.contract.text_job import SEED_LIMIT, TextJob
 
-UNSUPPORTED = (
-    "audio",
-    "function_call",
-    "functions",
-    "modalities",
-    "parallel_tool_calls",
-    "prediction",
-    "reasoning_effort",
-    "suffix",
-    "tool_choice",
-    "tools",
-    "web_search_options",
-)
-"""What OpenAI's requests may have and this server cannot do yet: refused rather than ignored."""
+UNSUPPORTED: Mapping[str, tuple[Any, ...]] = {
+    "audio": (),
+    "function_call": ("none", "auto"),
+    "functions": ([],),
+    "metadata": ({},),
+    "modalities": (["text"],),
+    "parallel_tool_calls": (True, False),
+    "prediction": (),
+    "prompt_cache_key": (),
+    "reasoning_effort": ("none",),
+    "response_format": ({"type": "text"},),
+    "safety_identifier": (),
+    "service_tier": ("auto", "default"),
+    "store": (False,),
+    "suffix": ("",),
+    "tool_choice": ("none", "auto"),
+    "tools": ([],),
+    "verbosity": (),
+    "web_search_options": (),
+}
+"""What OpenAI's requests may have and this server cannot do yet, refused rather than ignored; with
+the values that ask for nothing but what is done anyway."""
 
 NAMES: Mapping[str, str] = {
     "sequences_count": "n",
@@ -47,6 +55,11 @@ NAMES: Mapping[str, str] = {
 """Fields of these requests, by the names that canonical jobs have for them."""
 
 _CHAT, _COMPLETION = ChatSchema(), CompletionSchema()
+
+
+def with_model(body: Mapping[str, Any], settings: Settings) -> Mapping[str, Any]:
+    """A request that names a model: the service's own text model where it names none."""
+    return body if body.get("model") is not None else {**body, "model": settings.model_name}
 
 
 def read_chat(body: Mapping[str, Any]) -> dict[str, Any]:
@@ -118,7 +131,7 @@ def load_chat(body: Mapping[str, Any], settings: Settings) -> TextJob:
     Raises:
         RequestRejected: naming the field at fault.
     """
-    return _only(body, read_chat, lambda fields: [chat_job(fields)])
+    return _only(with_model(body, settings), read_chat, lambda fields: [chat_job(fields)])
 
 
 def load_completion(body: Mapping[str, Any], settings: Settings) -> TextJob:
@@ -127,7 +140,7 @@ def load_completion(body: Mapping[str, Any], settings: Settings) -> TextJob:
     Raises:
         RequestRejected: naming the field at fault.
     """
-    return _only(body, read_completion, completion_jobs)
+    return _only(with_model(body, settings), read_completion, completion_jobs)
 
 
 def renamed(error: InvalidParams) -> InvalidParams:
@@ -150,14 +163,19 @@ def _only(
 
 
 def _read(schema: GenerationSchema, body: Mapping[str, Any]) -> dict[str, Any]:
-    for name in UNSUPPORTED:
-        if body.get(name) is not None:
+    for name, harmless in UNSUPPORTED.items():
+        value = body.get(name)
+        if value is not None and not any(_is_same(value, each) for each in harmless):
             raise UnsupportedParameter(name, "is not supported by this server yet")
-    # What is null is not asked for, so it is nothing to refuse.
     fields = load_fields(schema, {k: value for k, value in body.items() if k not in UNSUPPORTED})
     if fields["stream_options"] is not None and not fields["stream"]:
         raise InvalidParams("stream_options", "needs stream to be true")
     return fields
+
+
+def _is_same(value: Any, other: Any) -> bool:
+    """Whether two JSON values are the same: 1 and true, which Python takes for equal, are not."""
+    return type(value) is type(other) and bool(value == other)
 
 
 def _prompt(prompt: str | tuple[int, ...], *, echo: bool) -> PlainPrompt:

@@ -13,6 +13,8 @@ from api.request_schema import RequestSchema
 from neodim_sampling.prompts import ChatMessage
 
 ROLES = ("system", "user", "assistant", "tool")
+OTHER_NAMES = {"developer": "system"}
+"""Roles that OpenAI's newer models call otherwise; chat templates know the old name."""
 MAX_MESSAGES = 10_000
 MAX_STOPS = 16
 MAX_PROMPTS = 1_000
@@ -100,14 +102,6 @@ class StreamOptionsSchema(RequestSchema):
     include_usage = Flag(load_default=False)
 
 
-class ResponseFormat(fields.Field[None]):
-    """The form of an answer: text, and nothing else yet."""
-
-    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> None:
-        if value != {"type": "text"}:
-            raise ValidationError('must be {"type": "text"}; other formats are not supported yet')
-
-
 def _message(place: str, value: Any) -> ChatMessage:
     if not isinstance(value, dict):
         raise ValidationError(f"{place} must be an object, not {shown(value)}")
@@ -116,6 +110,7 @@ def _message(place: str, value: Any) -> ChatMessage:
     if unknown:
         raise ValidationError(f"{place}: {unknown[0][:60]!r} is not a known field of a message")
     role = given.get("role")
+    role = OTHER_NAMES.get(role, role) if isinstance(role, str) else role
     if role not in ROLES:
         raise ValidationError(f"{place}: role must be one of {', '.join(ROLES)}, not {shown(role)}")
     return ChatMessage(

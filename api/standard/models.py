@@ -51,7 +51,7 @@ def named_model(made: Services, name: str) -> dict[str, Any]:
         if each["id"] == name:
             return each
     known = ", ".join(each["id"] for each in models)
-    raise UnknownModel(f"model: {name[:100]!r} is not served here; known: {known}")
+    raise UnknownModel(f"{name[:100]!r} is not served here; known: {known}")
 
 
 def _own_model(made: Services, name: str, kind: WorkerKind) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`/v1/chat/completions` and `/v1/completions`, also without `/v1`, and `/v1/models`."""
+"""`/v1/chat/completions` and `/v1/completions`, and `/v1/models`, all also without `/v1`."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ from api.standard.adapter import (
     read_chat,
     read_completion,
     renamed,
+    with_model,
 )
 from api.standard.answer_stream import answer_stream
 from api.standard.models import list_models, named_model
@@ -73,7 +74,7 @@ def chat() -> Response:
     raw, body = read_raw_json(request)
     if (elsewhere := answer_elsewhere(raw, body.get("model"))) is not None:
         return elsewhere
-    fields = read_chat(body)
+    fields = read_chat(with_model(body, services().settings))
     if parse_preference(request.headers.get("Prefer")).is_given:
         return synchronous.call(CHAT, body)
     made, records = synchronous.admit(CHAT, [chat_job(fields)])
@@ -106,7 +107,7 @@ def complete() -> Response:
     raw, body = read_raw_json(request)
     if (elsewhere := answer_elsewhere(raw, body.get("model"))) is not None:
         return elsewhere
-    fields = read_completion(body)
+    fields = read_completion(with_model(body, services().settings))
     if parse_preference(request.headers.get("Prefer")).is_given:
         return synchronous.call(COMPLETION, body)
     made, records = synchronous.admit(COMPLETION, completion_jobs(fields))
@@ -121,6 +122,7 @@ def complete() -> Response:
     blueprint,
     "/v1/models",
     "GET",
+    also=("/models",),
     answers={200: ModelsSchema},
     errors={(401, 503): StandardErrorSchema},
 )
@@ -135,6 +137,7 @@ def models() -> Response:
     blueprint,
     "/v1/models/<path:name>",
     "GET",
+    also=("/models/<path:name>",),
     answers={200: ModelSchema},
     errors={(401, 404, 503): StandardErrorSchema},
 )
@@ -152,4 +155,6 @@ def _completion_chunks(records: Sequence[JobRecord], fields: Mapping[str, Any]) 
     )
 
 
-ROOM = Room(blueprint=blueprint, prefixes=("/chat/", "/completions"), error_body=render_error)
+ROOM = Room(
+    blueprint=blueprint, prefixes=("/chat/", "/completions", "/models"), error_body=render_error
+)

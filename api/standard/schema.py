@@ -12,7 +12,6 @@ from api.standard.fields import (
     LogitBias,
     Messages,
     Prompts,
-    ResponseFormat,
     Stops,
     StreamOptions,
 )
@@ -37,7 +36,10 @@ def _says(text: str, **limits: int) -> dict[str, Any]:
 class GenerationSchema(RequestSchema):
     """What chat and completions have in common."""
 
-    model = Text(required=True, metadata=_says("Which model, as /v1/models lists them."))
+    model = Text(
+        required=True,
+        metadata=_says("Which model, as /v1/models lists them; by default the service's own."),
+    )
     stream = Flag(load_default=False, metadata=_says("Whether the answer is an event stream."))
     stream_options = StreamOptions(
         load_default=None,
@@ -148,7 +150,6 @@ class ChatSchema(GenerationSchema):
         high=MAX_TOP_LOG_PROBS,
         metadata=_says("Alternatives to tell of each token; needs logprobs."),
     )
-    response_format = ResponseFormat(load_default=None, metadata=_says('{"type": "text"}'))
 
 
 class CompletionSchema(GenerationSchema):

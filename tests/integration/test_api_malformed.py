@@ -153,6 +153,8 @@ def test_the_documentation_lists_every_endpoint(client):
         "/v1/completions",
         "/v1/models",
         "/v1/models/{name}",
+        "/models",
+        "/models/{name}",
         "/v1/jobs",
         "/v1/jobs/{job_id}",
         "/v1/jobs/{job_id}/events",

@@ -38,10 +38,17 @@ __all__ = [
 ]
 
 
-class UnknownModel(RequestRejected):
-    """No model of that name is configured."""
+class UnknownModel(InvalidParams):
+    """No model of that name is configured for such requests.
+
+    Args:
+        problem: what is wrong and what is allowed.
+    """
 
     code = "unknown_model"
+
+    def __init__(self, problem: str) -> None:
+        super().__init__("model", problem)
 
 
 class TemplateRefused(RequestRejected):

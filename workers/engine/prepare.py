@@ -102,13 +102,19 @@ class Preparer:
         """Tokens that may be generated behind so many of input."""
         wanted = 1 if job.max_new_tokens is None else job.max_new_tokens
         if n_input + wanted > self._max_length:
-            is_fitted = isinstance(job.prompt, PreamblePrompt)
             raise PromptTooLong(
-                f"{'max_total_tokens' if is_fitted else 'max_tokens'}: {n_input} input tokens and "
-                f"{wanted} generated ones do not fit in the {self._max_length} tokens that this "
-                "model can hold"
+                f"{self._too_large(job, n_input)}: {n_input} input tokens and {wanted} generated "
+                f"ones do not fit in the {self._max_length} tokens that this model can hold"
             )
         return self._max_length - n_input if job.max_new_tokens is None else wanted
+
+    def _too_large(self, job: TextJob, n_input: int) -> str:
+        """The field at fault where input and generated tokens do not fit together."""
+        if isinstance(job.prompt, PreamblePrompt):
+            return "max_total_tokens"
+        if n_input < self._max_length:
+            return "max_tokens"
+        return "messages" if isinstance(job.prompt, ChatPrompt) else "prompt"
 
     def _check_ids(self, job: TextJob) -> None:
         """Refuse biases of tokens that are not in the vocabulary."""

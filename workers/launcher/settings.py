@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 from workers.contract.settings import SETTINGS_PATH_VARIABLE
@@ -22,7 +23,10 @@ def child_environment(settings_path: Path, n_cores: int) -> dict[str, str]:
         settings_path: file with the settings.
         n_cores: threads that each worker may compute with; a value that the user exported wins.
     """
+    # Bars that are drawn over and over fill a log with lines.
+    quiet = {} if sys.stdout.isatty() else {"TQDM_DISABLE": "1"}
     return {
+        **quiet,
         "OMP_NUM_THREADS": str(n_cores),
         "TOKENIZERS_PARALLELISM": "false",
         "HF_HUB_DISABLE_TELEMETRY": "1",

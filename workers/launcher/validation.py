@@ -68,6 +68,10 @@ def warnings_about(settings: Settings, model: ServedModel) -> list[str]:
         )
     if settings.node_url and settings.public_url is None and _is_any(settings.listen_address):
         warnings.append("--public-url: not given, so nodes are told an address of this host alone")
+    if settings.node_url and all_keys(settings):
+        warnings.append(
+            "--node-url: a node does not know this service's keys, so what it forwards is refused"
+        )
     if unused := _changed(settings, FOR_GPTQ):
         warnings.append(f"{unused}: ignored, for --precision=gptq2, gptq4 and gptq8 only")
     if unused := _changed(settings, FOR_FLOAT4):

@@ -156,7 +156,7 @@ class Registrar:
         if state is NodeState.FAILING:
             log.warning("node %s: %s; it is tried again", self._ledger.node, error)
         else:
-            log.warning("node %s: %s, %d models", self._ledger.node, state.value, n_registered)
+            log.warning("node %s: %s (workers: %d)", self._ledger.node, state.value, n_registered)
 
 
 def _missing_from(

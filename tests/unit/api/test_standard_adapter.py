@@ -12,6 +12,7 @@ from api.standard.adapter import (
     read_chat,
     read_completion,
     renamed,
+    with_model,
 )
 from api.standard.schema import ChatSchema, CompletionSchema
 from neodim_sampling.parameters import (
@@ -50,7 +51,7 @@ FLAGS = ("stream", "repetition_penalty_truncate_to_input")
 STRINGS = ("model", "user", "repetition_penalty_prompt")
 LISTS = ("warpers_order", "words_whitelist", "words_blacklist", "words_blacklist_at_start")
 OTHERS = ("stream_options", "stop", "logit_bias", "repetition_penalty_include_generated")
-CHAT_ONLY = ("messages", "max_completion_tokens", "logprobs", "top_logprobs", "response_format")
+CHAT_ONLY = ("messages", "max_completion_tokens", "logprobs", "top_logprobs")
 COMPLETION_ONLY = ("prompt", "echo", "logprobs", "best_of")
 
 WRONG = {
@@ -78,7 +79,6 @@ WRONG = {
         {"3": 100.5},
         {"3": -101},
     ),
-    "response_format": ({}, "text", {"type": "json_object"}, {"type": "text", "x": 1}),
 }
 OUT_OF_RANGE = {
     "n": (0, -1, 257),
@@ -200,6 +200,49 @@ def test_what_cannot_be_done_yet_may_be_null():
 
 
 @pytest.mark.parametrize(
+    ("name", "value"), [(name, value) for name, values in UNSUPPORTED.items() for value in values]
+)
+def test_what_asks_for_nothing_is_taken(name, value):
+    assert chat(**{name: value}, seed=1) == chat(seed=1)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("response_format", {}),
+        ("response_format", "text"),
+        ("response_format", {"type": "json_object"}),
+        ("response_format", {"type": "text", "x": 1}),
+        ("store", 0),
+        ("store", True),
+        ("tools", {}),
+        ("tool_choice", "required"),
+        ("metadata", {"a": "b"}),
+        ("parallel_tool_calls", 1),
+    ],
+)
+def test_what_asks_for_something_that_is_not_there_is_refused(name, value):
+    assert isinstance(refusal(chat, **{name: value}), UnsupportedParameter)
+
+
+def test_the_role_developer_is_that_of_the_system():
+    developer, system = (
+        chat(messages=[{"role": role, "content": "Be kind."}], seed=1)
+        for role in ("developer", "system")
+    )
+
+    assert developer == system
+
+
+def test_without_a_model_the_services_own_is_meant():
+    settings = Settings(model_name="own")
+
+    assert with_model({"a": 1}, settings) == {"a": 1, "model": "own"}
+    assert with_model({"model": None}, settings) == {"model": "own"}
+    assert with_model({"model": 5}, settings) == {"model": 5}
+
+
+@pytest.mark.parametrize(
     ("load", "name"), [(chat, "echo"), (chat, "prompt"), (completion, "top_logprobs"), (chat, "x")]
 )
 def test_a_field_that_the_other_endpoint_or_none_has_is_refused(load, name):
@@ -241,7 +284,6 @@ def test_nothing_asked_for_is_sampling_from_the_models_own_scores():
         ("words_blacklist", []),
         ("words_blacklist_at_start", []),
         ("logprobs", False),
-        ("response_format", {"type": "text"}),
         ("temperature", 1),
     ],
 )

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -105,6 +106,16 @@ def test_children_compute_with_the_cores_unless_the_user_said_otherwise(
     assert theirs["OMP_NUM_THREADS"] == "1"
     assert ours["TOKENIZERS_PARALLELISM"] == "false"
     assert ours["HF_HUB_DISABLE_TELEMETRY"] == "1"
+
+
+@pytest.mark.parametrize("is_terminal", [False, True])
+def test_bars_are_drawn_on_a_terminal_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_terminal: bool
+) -> None:
+    monkeypatch.delenv("TQDM_DISABLE", raising=False)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: is_terminal)
+
+    assert ("TQDM_DISABLE" in child_environment(tmp_path, 1)) != is_terminal
 
 
 @pytest.mark.parametrize(("value", "expected"), [("", None), ("redis://h/1", "redis://h/1")])

@@ -129,9 +129,15 @@ def test_a_line_warns_of_nodes_that_are_told_an_address_of_this_host_alone() -> 
     warnings = warnings_about(everywhere, HUB)
     with_url = warnings_about(replace(everywhere, public_url="http://example.org"), HUB)
 
-    assert len(warnings) == 1
-    assert warnings[0].startswith("--public-url: not given")
-    assert with_url == []
+    assert [line.split(":")[0] for line in warnings] == ["--public-url", "--node-url"]
+    assert [line.split(":")[0] for line in with_url] == ["--node-url"]
+
+
+def test_a_line_warns_of_nodes_that_do_not_know_the_keys() -> None:
+    settings = Settings(node_url=("http://127.0.0.1:6000",))
+
+    assert warnings_about(settings, HUB) == []
+    assert "keys" in warnings_about(replace(settings, api_key=("k",)), HUB)[0]
 
 
 def test_keys_come_from_flags_and_file_each_once(tmp_path: Path) -> None:
