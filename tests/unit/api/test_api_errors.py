@@ -74,6 +74,19 @@ def test_a_failed_job_answers_as_its_recorded_code_says(code, status):
     assert (problem.status, problem.code, problem.message) == (status, code, "because")
 
 
+@pytest.mark.parametrize(
+    ("code", "message", "param"),
+    [
+        ("invalid_request", "logit_bias: there is no token 9", "logit_bias"),
+        ("prompt_too_long", "messages: 9 tokens: too many", "messages"),
+        ("template_refused", "No system role: here", None),
+        ("engine_failure", "unexpected: KeyError", None),
+    ],
+)
+def test_the_field_that_a_worker_refused_is_named(code, message, param):
+    assert problem_of(JobFailed(code, message)).param == param
+
+
 def test_statuses_that_clients_depend_on():
     statuses = {
         JobNotFound("x"): 404,

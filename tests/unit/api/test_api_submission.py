@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from api.neodim.routes import NEODIM
@@ -148,6 +150,19 @@ def test_too_many_texts_are_refused_by_the_name_that_asked_for_them(fields, name
 def test_an_unknown_model_is_refused_with_the_names_of_the_known_ones():
     with pytest.raises(UnknownModel, match=r"^model: 'large' is not served here; known: tiny$"):
         admit(*jobs_of("a", model="large"))
+
+
+def test_a_model_for_other_requests_is_refused_with_where_it_is_asked():
+    settings = replace(SETTINGS, image_model_name="painter")
+    submission = Submission(RecordingStore(), FleetOf(), lambda model: None, settings)
+
+    with pytest.raises(UnknownModel) as caught:
+        submission.admit(COMPLETION, jobs_of("a", model="painter"), "", needs_worker=False)
+
+    assert caught.value.field == "model"
+    assert caught.value.problem == (
+        "'painter' is for /v1/images/generations; for such requests as this, known: tiny"
+    )
 
 
 def test_a_text_without_a_length_fits_whatever_a_worker_has():

@@ -10,6 +10,7 @@ from standard_jobs import SENTENCE, plain_job, spoken_job
 from tiny_engine import TinyEngine, job, running
 
 from neodim_sampling.errors import InvalidParams, PromptTooLong
+from workers.contract.text_job import TextJob
 from workers.contract.text_result import FinishReason, TextResult
 
 pytestmark = pytest.mark.model
@@ -166,3 +167,20 @@ def test_frequency_penalty_keeps_a_greedy_text_from_repeating_itself(engine: Tin
 
     assert set(plain.sequences[0].tokens) <= {70, 71}
     assert plain.sequences[0].tokens != varied.sequences[0].tokens
+
+
+@pytest.mark.parametrize(
+    ("asked", "field"),
+    [
+        (plain_job(prompt=[5] * 40, max_tokens=20), "max_tokens"),
+        (plain_job(prompt=[5] * 50, max_tokens=1), "prompt"),
+        (spoken_job("cat " * 60, max_tokens=1), "messages"),
+        (spoken_job("cat " * 60), "messages"),
+    ],
+    ids=["both", "prompt", "chat", "chat without a length"],
+)
+def test_what_does_not_fit_is_named(asked: TextJob, field: str) -> None:
+    engine = TinyEngine(max_length=50, is_running=False)
+
+    with pytest.raises(PromptTooLong, match=f"^{field}: "):
+        engine.submit(asked)
