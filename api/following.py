@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 
 from api import stopping
 from api.bell import Bell
 from api.connection import Connection
+from api.outage import patiently
 from workers.contract.job_record import JobEvent
 from workers.contract.store import JobStore
 
@@ -39,7 +41,7 @@ def follow(
     is_first_look = True
     with bell.waiter(*places, wants_end=False) as waiter:
         while places:
-            found = store.events(places)
+            found = patiently(partial(store.events, places))
             for job_id, event in found:
                 places[job_id] = event.id
                 yield job_id, event
@@ -54,5 +56,7 @@ def follow(
             # A job's end is written together with its event: one more look after it finds that.
             for job_id in ended & places.keys():
                 del places[job_id]
-            ended |= {job_id for job_id in places if store.get(job_id).state.is_ended}
+            ended |= {
+                job_id for job_id in places if patiently(partial(store.get, job_id)).state.is_ended
+            }
             yield None

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
+import redis
 from flask import Response, request
 
 from api import request_id
@@ -69,8 +69,12 @@ def cancel_all(made: Services, records: Sequence[JobRecord]) -> None:
     """Cancel jobs whose result nobody wants any more."""
     for record in records:
         log.info("nobody waits for job %s any more, so it is cancelled", record.id)
-        with suppress(JobNotFound):
+        try:
             made.store.cancel(record.id)
+        except JobNotFound:
+            pass
+        except redis.RedisError as error:
+            log.warning("job %s goes on, it could not be cancelled: %s", record.id, error)
 
 
 def raise_failure(record: JobRecord) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import time
+from functools import partial
 
 from api import stopping
 from api.bell import Bell
 from api.connection import Connection
+from api.outage import patiently
 from api.rejections import ClientGone, ServiceStopping
 from workers.contract.job_record import JobRecord
 from workers.contract.store import JobStore
@@ -39,15 +41,16 @@ def wait_for_end(
         ServiceStopping: the process stops, and the wait was for the end alone.
         JobNotFound: the job is not there any more.
     """
+    look = partial(store.get, job_id)
     started = checked = time.monotonic()
     with bell.waiter(job_id, wants_end=True) as waiter:
-        record = store.get(job_id)
+        record = patiently(look)
         while not record.state.is_ended:
             left_s = SLICE_S if timeout_s is None else started + timeout_s - time.monotonic()
             has_rung = waiter.wait(max(0.0, min(left_s, SLICE_S)))
             is_stopping = stopping.is_begun()
             if has_rung or is_stopping or left_s <= 0 or time.monotonic() > checked + RECHECK_S:
-                record, checked = store.get(job_id), time.monotonic()
+                record, checked = patiently(look), time.monotonic()
             if record.state.is_ended or left_s <= 0:
                 break
             if is_stopping:

@@ -55,6 +55,9 @@ def _parse(body: bytes, boundary: str) -> Mapping[str, str | bytes]:
     parts: dict[str, str | bytes] = {}
     both = [*texts.items(multi=True), *((name, each.read()) for name, each in files.items(True))]
     for name, part in both:
+        # werkzeug puts U+FFFD where a text is not in UTF-8.
+        if isinstance(part, str) and "\ufffd" in part and "\ufffd".encode() not in body:
+            raise MalformedBody(f"{shown_name(name)}: is not text in UTF-8")
         # OpenAI's client calls pictures that it was given in a list so.
         name = name.removesuffix("[]")
         if name in parts:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import chain
 
 import redis
@@ -14,6 +15,7 @@ from api import stopping, synchronous
 from api.connection import Connection
 from api.errors import problem_of
 from api.following import follow
+from api.outage import patiently
 from api.rejections import ClientGone, ServiceStopping
 from api.services import Services
 from api.standard.stream import ChunkWriter, error_frame
@@ -76,6 +78,7 @@ class _AnswerStream:
         self._chunks = chunks
         self._connection = connection
         self._open = {each.id: each for each in records}
+        self._ended: dict[str, JobRecord] = {}
 
     def before_head(self, news: Iterator[News]) -> list[News]:
         """Wait for what decides that the head may go out; gives what came until then."""
@@ -104,8 +107,7 @@ class _AnswerStream:
             yield from self._chunks.begin()
             yield from self._told(news)
             self._raise_leaving()
-            ended = [self._made.store.get(each.id) for each in self._records]
-            yield from self._chunks.end(ended)
+            yield from self._chunks.end([self._ended[each.id] for each in self._records])
             is_whole = True
         except ServiceStopping as error:
             is_whole = True
@@ -135,9 +137,12 @@ class _AnswerStream:
                 silent_since = time.monotonic()
 
     def _note_end(self, job_id: str, event: JobEvent) -> None:
-        if event.is_last:
-            self._open.pop(job_id, None)
-            synchronous.raise_failure(self._made.store.get(job_id))
+        if event.is_last and job_id in self._open:
+            del self._open[job_id]
+            # Now, since a record may not be kept until the last of many jobs ends.
+            record = patiently(partial(self._made.store.get, job_id))
+            self._ended[job_id] = record
+            synchronous.raise_failure(record)
 
     def _cancel(self) -> None:
         synchronous.cancel_all(self._made, list(self._open.values()))

@@ -19,7 +19,8 @@ class ScoreLine:
 
     def __init__(self) -> None:
         self._waiting: list[TokenScore] = []
-        self._n_told_characters = 0
+        self.n_told_characters = 0
+        """Characters of all tokens told so far."""
 
     def add(self, scores: Sequence[TokenScore]) -> None:
         """Take the next tokens."""
@@ -28,9 +29,9 @@ class ScoreLine:
     def up_to(self, n_characters: int) -> list[TokenScore]:
         """The tokens not told yet that begin within so many characters of the text."""
         told: list[TokenScore] = []
-        while self._waiting and self._n_told_characters < n_characters:
+        while self._waiting and self.n_told_characters < n_characters:
             told.append(self._waiting.pop(0))
-            self._n_told_characters += len(told[-1].text)
+            self.n_told_characters += len(told[-1].text)
         return told
 
 
@@ -86,7 +87,7 @@ def _alternative(each: Alternative) -> dict[str, Any]:
 
 def _bytes(text: str) -> list[int] | None:
     """UTF-8 of a token; None of a part of a character, whose bytes its text does not tell."""
-    return None if UNFINISHED in text else list(text.encode())
+    return None if not text or UNFINISHED in text else list(text.encode())
 
 
 def _by_text(score: TokenScore) -> dict[str, float] | None:

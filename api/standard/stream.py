@@ -14,7 +14,7 @@ from workers.contract.text_result import TextResult, TokenScore
 DONE = b"data: [DONE]\n\n"
 
 WriteText = Callable[[str, Sequence[TokenScore] | None, int], dict[str, Any]]
-"""Writes a text, its tokens if they are to be told, and the characters before it."""
+"""Writes a text, tokens if they are to be told, and the characters of all tokens before them."""
 
 
 class _Choice:
@@ -69,7 +69,7 @@ class ChunkWriter:
         choice = self._choices[index]
         choice.line.add(event.scores)
         for text in event.parts:
-            before = choice.n_characters
+            before = choice.line.n_told_characters
             choice.n_characters += len(text)
             told = choice.line.up_to(choice.n_characters) if self._tells_scores else None
             yield self._chunk(index, self._write(text, told, before), _open_end())
@@ -85,7 +85,7 @@ class ChunkWriter:
         endings = [ending(sequence) for result in results for sequence in result.sequences]
         for index, each in enumerate(endings):
             is_last = index == len(endings) - 1
-            nothing = self._write("", None, self._choices[index].n_characters)
+            nothing = self._write("", None, 0)
             yield self._chunk(index, nothing, each, {"usage": usage} if is_last else {})
         if self._repeats_usage:
             yield _frame({**self._head, "choices": [], "usage": usage})

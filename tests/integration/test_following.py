@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
+import redis
 from test_job_records import RESULT, attempts, claimed, news, text_job
 
-from api import stopping
+from api import outage, stopping
 from api.bell import Bell
 from api.following import follow
+from api.waiting import wait_for_end
 from workers.contract import keys
 from workers.contract.errors import JobNotFound
-from workers.contract.job_record import JobEvent
+from workers.contract.job_record import JobEvent, JobState
 from workers.contract.redis_client import Client
 from workers.contract.store import FIRST_EVENT, JobStore
 
@@ -160,3 +163,53 @@ def test_silence_is_told_too(store: JobStore, bell: Bell) -> None:
 
     assert heard[0] is not None
     assert heard[1:] == [None, None]
+
+
+class Absent:
+    """A store that cannot be asked at first."""
+
+    def __init__(self, store: JobStore, n_failures: int) -> None:
+        self._store = store
+        self.n_failures = n_failures
+
+    def _fail(self) -> None:
+        if self.n_failures:
+            self.n_failures -= 1
+            raise redis.ConnectionError("away")
+
+    def events(self, after: dict[str, str]) -> object:
+        self._fail()
+        return self._store.events(after)
+
+    def get(self, job_id: str) -> object:
+        self._fail()
+        return self._store.get(job_id)
+
+
+def test_a_short_absence_of_redis_is_borne_by_those_who_follow_and_wait(
+    client: Client, store: JobStore, bell: Bell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outage, "RETRY_S", 0.01)
+    job_id = store.create("neodim", text_job()).id
+    worker = attempts(client)
+    worker.succeed(claimed(worker), RESULT)
+
+    absent: Any = Absent(store, 3)
+    told = kinds(following(bell, absent, {job_id: FIRST_EVENT}, Reader()))
+    absent.n_failures = 3
+    ended = wait_for_end(bell, absent, job_id, Reader())  # type: ignore[arg-type]
+
+    assert [kind for _, kind in told] == ["queued", "running", "succeeded"]
+    assert ended.state is JobState.SUCCEEDED
+
+
+def test_a_long_absence_of_redis_is_an_error(
+    store: JobStore, bell: Bell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outage, "RETRY_S", 0.001)
+    monkeypatch.setattr(outage, "PATIENCE_S", 0.01)
+    job_id = store.create("neodim", text_job()).id
+    absent: Any = Absent(store, 10**9)
+
+    with pytest.raises(redis.ConnectionError):
+        kinds(following(bell, absent, {job_id: FIRST_EVENT}, Reader()))

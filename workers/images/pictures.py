@@ -9,7 +9,8 @@ import struct
 import zlib
 from io import BytesIO
 
-from PIL import Image
+import numpy as np
+from PIL import Image, UnidentifiedImageError
 
 from workers.contract.errors import InvalidParams
 from workers.contract.image_job import Picture
@@ -18,6 +19,7 @@ FORMATS = ("PNG", "JPEG", "WEBP")
 BROKEN = (OSError, SyntaxError, ValueError, EOFError, IndexError, struct.error, zlib.error)
 """What Pillow 13 raises for a file that is cut or damaged."""
 
+GREY_OF_8_BITS, GREY_OF_16_BITS = 255, 65535
 EDIT, KEEP = 255, 0
 """Values of a decoded mask."""
 
@@ -61,7 +63,22 @@ def _decode(picture: Picture) -> Image.Image:
             is_as_said = opened.size == picture.size
             if is_as_said:
                 opened.load()
-                return opened.copy()
+                return _in_eight_bits(opened)
     except (*BROKEN, Image.DecompressionBombError) as error:
-        raise InvalidParams(picture.field, f"cannot be decoded: {error}") from error
+        raise InvalidParams(picture.field, f"cannot be decoded: {_reason(error)}") from error
     raise InvalidParams(picture.field, "cannot be decoded: it does not have the size that it says")
+
+
+def _in_eight_bits(pixels: Image.Image) -> Image.Image:
+    """A copy whose greys have 8 bits: Pillow would cut those of 16 off instead of scaling them."""
+    if not pixels.mode.startswith("I"):
+        return pixels.copy()
+    greys = np.asarray(pixels).astype(np.float64) / GREY_OF_16_BITS * GREY_OF_8_BITS
+    return Image.fromarray(greys.round().clip(0, GREY_OF_8_BITS).astype(np.uint8))
+
+
+def _reason(error: Exception) -> str:
+    """Why a file cannot be decoded; Pillow's words may name an object in memory."""
+    if isinstance(error, UnidentifiedImageError):
+        return "it is not what its first bytes say"
+    return str(error)

@@ -18,7 +18,14 @@ PLAIN_TEMPLATE = (
 )
 """For models that bring no template: a line a message."""
 
-_FAILURES = (jinja2.TemplateError, TypeError, ValueError, LookupError, ArithmeticError)
+_FAILURES = (
+    jinja2.TemplateError,
+    TypeError,
+    ValueError,
+    LookupError,
+    ArithmeticError,
+    RecursionError,
+)
 """How a template fails: on purpose, or because the messages are not what it counts on."""
 
 MAX_SHOWN = 300
@@ -58,6 +65,8 @@ class ChatTemplate:
         except _FAILURES as error:
             words = " ".join(str(error).split())[:MAX_SHOWN]
             raise TemplateRefused(f"messages: the chat template refuses them: {words}") from error
+        if not text:
+            raise TemplateRefused("messages: the chat template makes no text of them")
         return text
 
     def _clean(self, message: ChatMessage) -> dict[str, str]:

@@ -65,6 +65,10 @@ def test_a_text_may_come_as_a_file_and_a_picture_as_text() -> None:
     assert fields == {"prompt": "Grüße", "mask": "aGk="}
 
 
+def test_a_text_may_have_the_sign_for_what_is_unknown() -> None:
+    assert read([("prompt", "\ufffd")]) == {"prompt": "\ufffd"}
+
+
 def test_a_picture_in_a_list_is_the_picture() -> None:
     assert read([("image[]", ("a.png", b"\x89PNG"))]) == {"image": b"\x89PNG"}
 
@@ -76,9 +80,10 @@ def test_a_picture_in_a_list_is_the_picture() -> None:
         ([("image", "1"), ("image", ("a", b"2"))], "image: is there more than once"),
         ([("image[]", ("a", b"1")), ("image[]", ("a", b"2"))], "image: is there more than once"),
         ([("prompt", ("a", b"\xff"))], "prompt: is not text in UTF-8"),
+        ([("prompt", (None, b"\xff"))], "prompt: is not text in UTF-8"),
         ([(f"n{k}", "1") for k in range(MAX_PARTS + 1)], "the form has more than 64 parts"),
     ],
-    ids=["twice", "text and file", "a list", "no text", "too many"],
+    ids=["twice", "text and file", "a list", "no text", "no text either", "too many"],
 )
 def test_a_form_that_cannot_be_is_refused(parts: list[tuple[str, Any]], message: str) -> None:
     with pytest.raises(MalformedBody, match=f"^{message}"):

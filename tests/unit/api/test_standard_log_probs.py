@@ -97,7 +97,7 @@ def test_an_unfinished_character_has_no_bytes():
 
     (entry,) = chat_log_probs([score])["content"]
 
-    assert entry["bytes"] == []
+    assert entry["bytes"] is None
     assert entry["top_logprobs"][0]["bytes"] is None
 
 

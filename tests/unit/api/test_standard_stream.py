@@ -146,6 +146,20 @@ def test_log_probabilities_that_nobody_asked_for_are_null_although_they_are_know
     assert chunk["choices"][0]["logprobs"] is None
 
 
+def test_an_offset_counts_the_tokens_told_though_less_of_their_text_was_sent():
+    chunks = completion(tells_scores=True)
+    # "the" may become a stop string, so that it is held back though its token has begun.
+    frames = [
+        *chunks.delta("7", delta("ab", scores=scored("ab", "c the"))),
+        *chunks.delta("7", delta("c ")),
+        *chunks.delta("7", delta("the d", scores=scored(" d"))),
+    ]
+
+    offsets = [chunk["choices"][0]["logprobs"]["text_offset"] for chunk in data(frames)]
+
+    assert offsets == [[0], [2], [7]]
+
+
 def test_offsets_of_a_completion_go_on_from_chunk_to_chunk():
     chunks = completion(tells_scores=True)
     events = [delta("abc", scores=scored("ab", "c")), delta("d", scores=scored("d"))]

@@ -139,7 +139,7 @@ def test_end_of_text_as_the_last_token_allowed_is_an_end_and_no_length(engine: T
 
 
 def test_prompt_that_fills_its_row_leaves_no_room(engine: TinyEngine) -> None:
-    with pytest.raises(PromptTooLong, match=r"^max_tokens: \d+ input tokens and 1 generated"):
+    with pytest.raises(PromptTooLong, match=r"^messages: \d+ input tokens and 1 generated"):
         engine.submit(spoken_job("cat " * 200))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from picture_files import encoded, stripes
 from PIL import Image
@@ -24,6 +25,14 @@ def test_a_source_of_any_mode_is_rgb_of_the_size_asked_for(mode: str) -> None:
     decoded = decode_source(source(file), (64, 72))
 
     assert (decoded.mode, decoded.size) == ("RGB", (64, 72))
+
+
+def test_greys_of_sixteen_bits_are_scaled() -> None:
+    ramp = Image.fromarray(np.linspace(0, 65535, 4096).reshape(64, 64).astype(np.uint16))
+
+    decoded = decode_source(source(encoded(ramp)), (64, 64))
+
+    assert [decoded.getpixel(place)[0] for place in ((0, 0), (0, 32), (63, 63))] == [0, 128, 255]
 
 
 def test_a_cmyk_photograph_is_decoded() -> None:

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from transformers import AutoTokenizer
 
-from neodim_sampling.errors import InvalidParams
 from neodim_sampling.prompts import ChatMessage, ChatPrompt
 from neodim_sampling.text.codec import TextCodec
 from workers.contract.errors import TemplateRefused
@@ -173,5 +172,5 @@ def test_template_that_does_what_it_may_not_refuses_as_well(harmful: str) -> Non
 
 
 def test_conversation_that_gives_no_text_is_refused_by_its_field() -> None:
-    with pytest.raises(InvalidParams, match=r"^prompt: there is no text to go on with"):
+    with pytest.raises(TemplateRefused, match=r"^messages: the chat template makes no text"):
         ids_of(make(own="{{ '' }}"), said("Hi"), "gpt2")
