@@ -32,7 +32,7 @@ LONG: dict[str, Any] = {**REQUEST, "generated_tokens_count": 200}
 FRAGILE_MARGIN = 0.003
 """Recorded answers whose closest decision was closer may differ between processors."""
 
-KEPT = ("neodim:job:", "neodim:events:", "neodim:done:")
+KEPT = ("neodim:job:", "neodim:events:")
 """Beginnings of the keys of jobs that have ended; they expire."""
 
 
@@ -179,6 +179,30 @@ def test_killed_part_is_started_again_and_loses_no_job(tiny_stack: Stack, part: 
     tiny_stack.until(lambda: _answers(tiny_stack), "the API answers")
     assert tiny_stack.ended(job_id)["state"] == "succeeded"
     assert tiny_stack.generate(**REQUEST)["generated_tokens_count"] == 12
+
+
+def test_streams_and_waiting_calls_bear_a_restart_of_redis(tiny_stack: Stack) -> None:
+    url = f"{tiny_stack.url}/v1/completions"
+    body = {"prompt": "The old cat", "max_tokens": 240, "n": 4, "seed": 5}
+    undisturbed = [each["text"] for each in requests.post(url, json=body).json()["choices"]]
+
+    with ThreadPoolExecutor() as pool:
+        waiting = pool.submit(requests.post, url, json=body, timeout=60)
+        stream = requests.post(url, json={**body, "stream": True}, stream=True, timeout=60)
+        lines = stream.iter_lines()
+        told = [next(lines)]
+        for pid, command in tiny_stack.processes().items():
+            if re.search("valkey-server|redis-server", command):
+                os.kill(pid, signal.SIGKILL)
+        told += list(lines)
+
+    assert [each["text"] for each in waiting.result().json()["choices"]] == undisturbed
+    texts = [""] * 4
+    for line in filter(None, told[:-2]):
+        (choice,) = json.loads(line.removeprefix(b"data: "))["choices"]
+        texts[choice["index"]] += choice["text"]
+    assert texts == undisturbed
+    assert told[-2:] == [b"data: [DONE]", b""]
 
 
 def _answers(stack: Stack) -> bool:
