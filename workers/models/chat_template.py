@@ -45,6 +45,9 @@ class ChatTemplate:
         self._tokenizer = tokenizer
         self._codec = codec
         self._template = template or tokenizer.chat_template or PLAIN_TEMPLATE
+        # Templates of models write the tokens that a text begins with themselves.
+        is_plain = self._template is PLAIN_TEMPLATE
+        self._beginning = "".join(map(codec.piece, codec.leading_ids)) if is_plain else ""
 
     def render(self, messages: Sequence[ChatMessage]) -> str:
         """The text that a model goes on with as the assistant.
@@ -67,7 +70,7 @@ class ChatTemplate:
             raise TemplateRefused(f"messages: the chat template refuses them: {words}") from error
         if not text:
             raise TemplateRefused("messages: the chat template makes no text of them")
-        return text
+        return self._beginning + text
 
     def _clean(self, message: ChatMessage) -> dict[str, str]:
         fields: dict[str, str] = msgspec.to_builtins(message)

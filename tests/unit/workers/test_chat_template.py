@@ -70,6 +70,15 @@ def test_model_without_a_template_gets_a_line_a_message() -> None:
     assert text == "system: Be brief.\nuser: Hello!\nassistant: Hi.\nuser: Bye!\nassistant:"
 
 
+def test_plain_text_of_a_conversation_begins_as_every_text_of_the_model() -> None:
+    (start,) = parts("llama")[1].leading_ids
+
+    ids = ids_of(make("llama"), said("Hi"), "llama")
+
+    assert ids[0] == start
+    assert ids.count(start) == 1
+
+
 def test_models_own_template_is_used_and_asked_to_go_on() -> None:
     own = TURNS + "{% if add_generation_prompt %}[assistant]{% endif %}"
 
