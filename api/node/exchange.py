@@ -83,11 +83,13 @@ class Exchange:
         if self._answer is not None:
             self._answer.close()
 
-    @staticmethod
-    def _read_piece(answer: http.client.HTTPResponse) -> bytes:
+    def _read_piece(self, answer: http.client.HTTPResponse) -> bytes:
         """More of the body, b"" at its end."""
         piece = answer.read1(_PIECE_BYTES)
-        # http.client takes the end of the connection for the end of the body.
+        # http.client takes the end of the connection for the end of the body, and for that of a
+        # line which says that a chunk has 0 bytes.
+        if not piece and self._is_aborted:
+            raise ConnectionAbortedError("given up")
         if not piece and answer.length:
             raise http.client.IncompleteRead(b"", answer.length)
         # It also counts on from a chunk's size that is below 0.
