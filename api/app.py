@@ -32,6 +32,9 @@ from workers.contract.tickets import make_celery, send_ticket
 PROTOCOLS = (neodim.NEODIM, standard.CHAT, standard.COMPLETION)
 ROOMS: tuple[Room, ...] = (neodim.ROOM, standard.ROOM, images.ROOM, jobs.ROOM, health.ROOM)
 
+error_body_at = error_body_by_path((*ROOMS, node.ROOM), default=neodim.ROOM.error_body)
+"""How errors are written, by path."""
+
 
 def create_app(settings: Settings | None = None) -> Flask:
     """The application.
@@ -58,7 +61,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     for room in (*ROOMS, *_optional_rooms(settings)):
         api.register_blueprint(room.blueprint)
     docs.install(app, api.spec.to_dict())
-    errors.install(app, error_body_by_path((*ROOMS, node.ROOM), default=neodim.ROOM.error_body))
+    errors.install(app, error_body_at)
     return app
 
 

@@ -75,7 +75,7 @@ class Worker(GeventWorker):  # type: ignore[misc]  # gunicorn has no types
             answer = refusal(exc)
         else:
             self.log.error("Request failed", exc_info=exc)
-            answer = failure()
+            answer = failure(getattr(req, "path", None) or "")
         with contextlib.suppress(OSError):
             client.settimeout(MAX_SILENCE_S)
             client.sendall(answer)

@@ -1,4 +1,4 @@
-"""Answers what gunicorn could not read as a request, in the same JSON as every other error."""
+"""Answers requests in gunicorn's place where the application cannot, in JSON as everywhere."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import replace
 from http import HTTPStatus
+from urllib.parse import unquote
 
 from gunicorn.http.errors import (
     ExpectationFailed,
@@ -14,8 +15,8 @@ from gunicorn.http.errors import (
     UnsupportedTransferCoding,
 )
 
+from api.app import error_body_at
 from api.errors import problem_of
-from api.neodim.renderer import render_error
 from api.rejections import BadRequest
 from api.replies import to_json
 from workers.contract.errors import NeodimError
@@ -40,14 +41,19 @@ def refusal(error: Exception) -> bytes:
     return _answer(BadRequest(str(error)[:SHOWN_CHARACTERS]), status)
 
 
-def failure() -> bytes:
-    """The whole answer to a request that the server itself failed at."""
+def failure(path: str) -> bytes:
+    """The whole answer to a request that the server itself failed at.
+
+    Args:
+        path: of the request as it came, "" = there is none to go by.
+    """
     error = NeodimError("an internal error; the log says more")
-    return _answer(error, HTTPStatus.INTERNAL_SERVER_ERROR)
+    return _answer(error, HTTPStatus.INTERNAL_SERVER_ERROR, unquote(path))
 
 
-def _answer(error: NeodimError, status: HTTPStatus) -> bytes:
-    body = to_json(render_error(replace(problem_of(error), status=status.value)))
+def _answer(error: NeodimError, status: HTTPStatus, path: str = "") -> bytes:
+    problem = replace(problem_of(error), status=status.value)
+    body = to_json(error_body_at(path)(problem))
     head = (
         f"HTTP/1.1 {status.value} {status.phrase}",
         "Connection: close",

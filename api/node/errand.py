@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import http.client
 import logging
 from collections.abc import Iterator, Mapping
@@ -11,6 +13,7 @@ import redis
 
 from api.connection import Connection
 from api.errors import problem_of
+from api.node.answer_head import AnswerHead
 from api.node.exchange import Exchange
 from api.node.load import Load
 from api.node.watch import Watch
@@ -21,9 +24,10 @@ from workers.contract.errors import EngineFailure
 from workers.contract.http_address import HttpAddress
 from workers.contract.registrations import Registration
 
-EVENTS = "text/event-stream"
 FAILURES = (OSError, http.client.HTTPException)
 """What a server that does not answer, or stops answering, looks like."""
+
+SHOWN_CHARACTERS = 200
 
 log = logging.getLogger(__name__)
 
@@ -37,7 +41,7 @@ class Errand:
         request_id: by which the request is counted.
         load: counts it.
         connection: the client's.
-        timeout_s: longest wait for the server's first byte, and between two bytes.
+        timeout_s: longest wait for the first bytes of the answer's body, and between two bytes.
     """
 
     def __init__(
@@ -53,41 +57,48 @@ class Errand:
         self._request_id = request_id
         self._load = load
         self._exchange = Exchange(address, timeout_s)
-        self._watch = Watch(self._exchange, connection, partial(load.keep, server, request_id))
+        keep = partial(load.keep, server, request_id)
+        self._watch = Watch(self._exchange, connection, keep, timeout_s)
 
-    def begin(self, body: bytes, headers: Mapping[str, str]) -> http.client.HTTPResponse | None:
-        """Send the request, and wait for the head of the answer.
+    def begin(self, body: bytes, headers: Mapping[str, str]) -> AnswerHead | None:
+        """Send the request, and wait for the answer's head and the first bytes of its body.
 
         Returns:
-            The head; None = the server did not answer, and is set aside.
+            The head; None = the server gave no answer that can be passed on, and is set aside.
 
         Raises:
             ClientGone: the client did not wait.
         """
         try:
-            return self._exchange.begin(body, headers)
+            with contextlib.ExitStack() as on_failure:
+                on_failure.callback(self.end)
+                head = self._exchange.begin(body, headers)
+                on_failure.pop_all()
+                return head
         except FAILURES as error:
-            self.end()
             if self._watch.client_left:
                 raise ClientGone("the client closed its connection") from None
-            log.warning("%s at %s is set aside: %s", self._server.model, self._server.api, error)
+            self._log("is set aside", error)
             self._load.set_aside(self._server)
             return None
 
-    def pieces(self, content_type: str) -> Iterator[bytes]:
+    def pieces(self, is_events: bool) -> Iterator[bytes]:
         """The answer's body as it comes; a stream that breaks off ends with an error event.
 
+        Args:
+            is_events: whether the body is a stream of events.
+
         Raises:
-            OSError, http.client.HTTPException: another body broke off.
+            ConnectionResetError: another body broke off, or nobody reads it.
         """
         try:
             yield from self._exchange.pieces()
         except FAILURES as error:
-            if self._watch.client_left:
-                return
-            log.warning("%s at %s broke off: %s", self._server.model, self._server.api, error)
-            if not content_type.startswith(EVENTS):
-                raise
+            if not self._watch.client_left:
+                self._log("broke off", error)
+            if self._watch.client_left or not is_events:
+                # gunicorn closes the connection at this error, and has nothing to say about it.
+                raise ConnectionResetError(errno.ECONNRESET, "the answer broke off") from None
             yield _broken_stream()
 
     def end(self) -> None:
@@ -98,6 +109,11 @@ class Errand:
             self._load.release(self._server, self._request_id)
         except redis.RedisError as error:
             log.warning("a forwarded request counts for a while after its end: %s", error)
+
+    def _log(self, what: str, error: Exception) -> None:
+        """Say on one line what became of the server; its own words may hold any characters."""
+        reason = "no answer in time" if self._watch.is_late else repr(error)[:SHOWN_CHARACTERS]
+        log.warning("%s at %s %s: %s", self._server.model, self._server.api, what, reason)
 
 
 def _broken_stream() -> bytes:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import http.client
 import uuid
 
 from flask import Response
 from werkzeug.datastructures import Headers
 
 from api.connection import Connection
+from api.node.answer_head import AnswerHead
 from api.node.call_address import call_address
-from api.node.errand import EVENTS, Errand
+from api.node.errand import Errand
 from api.node.load import Load
 from api.node.registry import Registry
 from api.rejections import ForwardedAlready, NoServerLeft
@@ -23,14 +23,6 @@ MARK = "X-Neodim-Forwarded"
 REQUEST_HEADERS = ("Content-Type", "Accept")
 """What goes on with a request. The client's key does not: it is for this service alone."""
 
-ANSWER_HEADERS = (
-    "Content-Encoding",
-    "Cache-Control",
-    "Retry-After",
-    "X-Should-Retry",
-)
-"""What comes back with an answer, beside its type and length."""
-
 
 class Forwarding:
     """Sends requests on.
@@ -38,7 +30,7 @@ class Forwarding:
     Args:
         registry: knows the servers.
         load: knows how busy they are.
-        timeout_s: longest wait for a server's first byte, and between two bytes.
+        timeout_s: longest wait for the first bytes of a server's body, and between two bytes.
     """
 
     def __init__(self, registry: Registry, load: Load, timeout_s: float) -> None:
@@ -98,16 +90,14 @@ def _headers_to_send(headers: Headers) -> dict[str, str]:
     return {**sent, MARK: "1", "Connection": "close"}
 
 
-def _response(head: http.client.HTTPResponse, errand: Errand) -> Response:
-    content_type = head.getheader("Content-Type", "application/octet-stream")
-    response = Response(errand.pieces(content_type), head.status, content_type=content_type)
-    if head.length is not None:
-        response.content_length = head.length
-    for name in ANSWER_HEADERS:
-        if (value := head.getheader(name)) is not None:
-            response.headers[name] = value
-    if content_type.startswith(EVENTS):
-        # Proxies in between would collect the stream otherwise.
-        response.headers["X-Accel-Buffering"] = "no"
+def _response(head: AnswerHead, errand: Errand) -> Response:
+    pieces = errand.pieces(head.is_events)
+    response = Response(pieces, head.status, head.headers, content_type=head.content_type)
     response.call_on_close(errand.end)
+    if head.is_events:
+        # Proxies in between would collect the stream otherwise. It has no length, since an error
+        # event may have to end it.
+        response.headers["X-Accel-Buffering"] = "no"
+    elif head.length is not None:
+        response.content_length = head.length
     return response

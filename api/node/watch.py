@@ -28,16 +28,28 @@ class Watch:
         exchange: ended when its client leaves.
         connection: the client's.
         keep: called now and then: the exchange goes on.
+        timeout_s: for how long the answer's first bytes are waited for. The exchange itself only
+            bounds the wait for any bytes, and a head can go on for ever.
+
+    Attributes:
+        client_left: whether the exchange was ended since nobody waits for it.
+        is_late: whether it was ended since it did not begin in time.
     """
 
     def __init__(
-        self, exchange: Exchange, connection: Connection, keep: Callable[[], None]
+        self,
+        exchange: Exchange,
+        connection: Connection,
+        keep: Callable[[], None],
+        timeout_s: float,
     ) -> None:
         self._exchange = exchange
         self._connection = connection
         self._keep = keep
+        self._begin_by = time.monotonic() + timeout_s
         self._stopped = threading.Event()
         self.client_left = False
+        self.is_late = False
         threading.Thread(target=self._run, name="watch", daemon=True).start()
 
     def stop(self) -> None:
@@ -49,6 +61,9 @@ class Watch:
         while not self._stopped.wait(SLICE_S):
             if not self._connection.is_open():
                 self.client_left = True
+            elif not self._exchange.has_begun and time.monotonic() >= self._begin_by:
+                self.is_late = True
+            if self.client_left or self.is_late:
                 self._exchange.abort()
                 return
             if time.monotonic() >= keep_at:

@@ -1,4 +1,7 @@
-"""The API with one more path, which forwards: what a room does for models not served here."""
+"""The API with one more path, which forwards: what a room does for models not served here.
+
+And with two whose answers gunicorn refuses to send.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,14 @@ from api.settings import Settings
 from workers.contract.errors import UnknownModel
 
 START = "/v1/forwarding-test"
+UNSENDABLE = ("/v1/unsendable", "/generate/unsendable")
 
 
 def create_app(settings: Settings | None = None) -> Flask:
     made = app.create_app(settings)
     made.add_url_rule(f"{START}/<path:call>", view_func=_forward, methods=["POST"])
+    for path in UNSENDABLE:
+        made.add_url_rule(path, path, lambda: Response(headers={"X-A": "\x01"}))
     return made
 
 

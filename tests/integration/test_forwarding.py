@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import http.client
 import json
-import socket
-import subprocess
-import sys
 import threading
-import time
 from contextlib import ExitStack, closing
-from pathlib import Path
 
 import pytest
 from forwarding_app import START, create_app
+from forwarding_service import SETTINGS, serve, wait_until
 from stand_in_model import StandInModel
 
 from api.node.registry import Registry
 from api.settings import Settings
 from workers.contract.redis_client import connect
-from workers.contract.settings import SETTINGS_PATH_VARIABLE, write_settings
 
 CHAT = f"{START}/chat/completions"
-SETTINGS = {"model_name": "own", "node_key": ("k",)}
 BODY = '{"model":  "m", "text": "\u4f60\u597d"}'.encode()
 
 
@@ -34,22 +28,8 @@ def redis_url(redis_server_url):
 @pytest.fixture(scope="module")
 def port(redis_url, tmp_path_factory):
     """Of the API under gunicorn and gevent, with two processes."""
-    with closing(socket.create_server(("127.0.0.1", 0))) as probe:
-        port = probe.getsockname()[1]
-    path = tmp_path_factory.mktemp("api") / "settings.json"
-    settings = Settings(redis_url=redis_url, listen_port=port, api_processes=2, **SETTINGS)
-    write_settings(settings, path)
-    command = [sys.executable, "-m", "gunicorn", "--config", "python:api.gunicorn_config"]
-    command += ["--pythonpath", str(Path(__file__).parent), "forwarding_app:create_app()"]
-    with pytest.MonkeyPatch.context() as environment:
-        environment.setenv(SETTINGS_PATH_VARIABLE, str(path))
-        process = subprocess.Popen(command)
-    try:
-        wait_until(lambda: listens(port))
+    with serve(redis_url, tmp_path_factory.mktemp("api")) as port:
         yield port
-    finally:
-        process.terminate()
-        process.wait()
 
 
 @pytest.fixture
@@ -72,22 +52,6 @@ def api(redis_url):
     """Flask's own client: no sockets, so that headers and errors are seen as they are made."""
     settings = Settings(redis_url=redis_url, forward_timeout_s=2, **SETTINGS)
     return create_app(settings).test_client()
-
-
-def wait_until(is_so):
-    for _ in range(1000):
-        if is_so():
-            return
-        time.sleep(0.02)
-    raise AssertionError("it did not come to that")
-
-
-def listens(port):
-    try:
-        socket.create_connection(("127.0.0.1", port)).close()
-    except OSError:
-        return False
-    return True
 
 
 def ask(port, body=BODY, path=CHAT):
