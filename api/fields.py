@@ -14,10 +14,19 @@ from marshmallow import ValidationError, fields
 MAX_COUNT = 2**31 - 1
 """Largest number of anything that can be counted here."""
 
-_REQUIRED: dict[str, str | list[Any] | dict[Any, Any]] = {
+MAX_WORDS = 10_000
+MAX_ORDER = 100
+"""Most words of one list, and most warpers of an order."""
+
+REQUIRED: dict[str, str | list[Any] | dict[Any, Any]] = {
     "required": "is required",
     "null": "must not be null",
 }
+
+
+def says(text: str, **limits: int) -> dict[str, Any]:
+    """What the documentation says of a field; limits are checked by the parameters."""
+    return {"description": text, **limits}
 
 
 def shown(value: Any, limit: int = 40) -> str:
@@ -42,7 +51,7 @@ def shown_name(name: str) -> str:
 class Whole(fields.Integer):
     """An integer from `low` to `high`; by default, whatever can be a count."""
 
-    default_error_messages = _REQUIRED
+    default_error_messages = REQUIRED
 
     def __init__(self, *, low: int = -MAX_COUNT - 1, high: int = MAX_COUNT, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -65,7 +74,7 @@ class Whole(fields.Integer):
 class Number(fields.Float):
     """A finite number, from `low` to `high` where they are given."""
 
-    default_error_messages = _REQUIRED
+    default_error_messages = REQUIRED
 
     def __init__(
         self, *, low: float | None = None, high: float | None = None, **kwargs: Any
@@ -95,7 +104,7 @@ class Number(fields.Float):
 class Flag(fields.Boolean):
     """True or false."""
 
-    default_error_messages = _REQUIRED
+    default_error_messages = REQUIRED
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> bool:
         if not isinstance(value, bool):
@@ -106,7 +115,7 @@ class Flag(fields.Boolean):
 class Text(fields.String):
     """A string, of at most so many characters if `max_length` is given."""
 
-    default_error_messages = _REQUIRED
+    default_error_messages = REQUIRED
 
     def __init__(self, *, max_length: int | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -125,7 +134,7 @@ class Text(fields.String):
 class Choice(fields.String):
     """One of an enumeration's values; its member's name, in capitals, means the same."""
 
-    default_error_messages = _REQUIRED
+    default_error_messages = REQUIRED
 
     def __init__(self, choices: type[StrEnum], **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -143,7 +152,7 @@ class Choice(fields.String):
 class Texts(fields.List[str]):
     """A list of at most `most` strings."""
 
-    default_error_messages = _REQUIRED
+    default_error_messages = REQUIRED
 
     def __init__(self, *, most: int, **kwargs: Any) -> None:
         super().__init__(Text(), **kwargs)
@@ -164,7 +173,7 @@ class Texts(fields.List[str]):
 class Object(fields.Dict):
     """A JSON object, read by somebody else."""
 
-    default_error_messages = _REQUIRED
+    default_error_messages = REQUIRED
 
     def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> dict[str, Any]:
         if not isinstance(value, dict):

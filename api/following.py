@@ -12,6 +12,9 @@ from api.outage import patiently
 from workers.contract.job_record import JobEvent
 from workers.contract.store import JobStore
 
+PING_S = 15.0
+"""Longest silence in a stream that tells what happens."""
+
 SLICE_S = 1.0
 """How long a reader's leaving can go unnoticed."""
 

@@ -68,7 +68,7 @@ class Submission:
     def admit(
         self, protocol: Protocol, jobs: Sequence[Job], owner: str, *, needs_worker: bool
     ) -> list[JobRecord]:
-        """Put jobs in line, all or none.
+        """Put jobs in line, once all of them are found to be possible.
 
         Args:
             protocol: which asked for them.
@@ -79,7 +79,7 @@ class Submission:
         Raises:
             RequestRejected: one cannot be done as asked.
             ModelLoading: no worker is ready.
-            redis.RedisError: the store did not take them.
+            redis.RedisError: the store failed; the jobs before that are in line.
         """
         for job in jobs:
             self._check_model(job)

@@ -11,16 +11,13 @@ from typing import Any
 import redis
 
 from api.connection import Connection
-from api.following import follow
+from api.following import PING_S, follow
 from api.jobs.renderer import job_body
 from api.replies import to_json
 from api.services import Services
 from workers.contract.errors import InvalidParams, JobNotFound
 from workers.contract.job_record import JobEvent
 from workers.contract.store import FIRST_EVENT
-
-PING_S = 15.0
-"""Longest silence in a stream."""
 
 COMMENT = b":\n\n"
 _EVENT_ID = re.compile(r"(\d{1,20})(?:-(\d{1,20}))?", re.ASCII)

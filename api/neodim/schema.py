@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from marshmallow import Schema, fields
 
-from api.fields import Choice, Flag, Number, Text, Texts, Whole
+from api.fields import MAX_ORDER, MAX_WORDS, Choice, Flag, Number, Text, Texts, Whole, says
 from api.request_schema import RequestSchema
 from neodim_sampling.parameters import IncludeGenerated, StopKind
 from workers.contract.text_job import SEED_LIMIT
 
 MAX_STOP_STRINGS = 2_000
-MAX_WORDS = 10_000
-MAX_ORDER = 100
 MAX_VERSION_LENGTH = 1_000
-
-
-def _says(text: str, **limits: int) -> dict[str, Any]:
-    """What the documentation says of a field; limits are checked by the parameters."""
-    return {"description": text, **limits}
 
 
 class GenerateSchema(RequestSchema):
@@ -27,140 +18,140 @@ class GenerateSchema(RequestSchema):
 
     prompt = Text(
         load_default="",
-        metadata=_says("The text to go on with. It is cut from its front to fit."),
+        metadata=says("The text to go on with. It is cut from its front to fit."),
     )
     preamble = Text(
         load_default="",
-        metadata=_says("A text put in front of the prompt, and never cut."),
+        metadata=says("A text put in front of the prompt, and never cut."),
     )
     sequences_count = Whole(
         load_default=1,
-        metadata=_says("Texts to generate, at most as many as the worker has slots.", minimum=1),
+        metadata=says("Texts to generate, at most as many as the worker has slots.", minimum=1),
     )
     generated_tokens_count = Whole(
         required=True,
-        metadata=_says("Tokens to generate for each text.", minimum=0),
+        metadata=says("Tokens to generate for each text.", minimum=0),
     )
     max_total_tokens = Whole(
         required=True,
-        metadata=_says("Tokens that preamble, prompt and generated text fit in.", minimum=1),
+        metadata=says("Tokens that preamble, prompt and generated text fit in.", minimum=1),
     )
     seed = Whole(
         low=0,
         high=SEED_LIMIT - 1,
         load_default=None,
-        metadata=_says("The same seed gives the same text; without one each request differs."),
+        metadata=says("The same seed gives the same text; without one each request differs."),
     )
     temperature = Number(
         load_default=None,
-        metadata=_says("Divides the scores: below 1 likely tokens become likelier. 0 is off."),
+        metadata=says("Divides the scores: below 1 likely tokens become likelier. 0 is off."),
     )
     top_k = Whole(
         load_default=None,
-        metadata=_says("Only this many of the best tokens may come. 0 is off.", minimum=0),
+        metadata=says("Only this many of the best tokens may come. 0 is off.", minimum=0),
     )
     top_p = Number(
         load_default=None,
-        metadata=_says("Only the fewest best tokens of this mass may come. 0 < x < 1, 0 is off."),
+        metadata=says("Only the fewest best tokens of this mass may come. 0 < x < 1, 0 is off."),
     )
     tfs = Number(
         load_default=None,
-        metadata=_says("Tail-free sampling: lower cuts more of the tail. 0 < x <= 1, 0 is off."),
+        metadata=says("Tail-free sampling: lower cuts more of the tail. 0 < x <= 1, 0 is off."),
     )
     typical = Number(
         load_default=None,
-        metadata=_says("Locally typical sampling: mass that is kept. 0 < x < 1, 0 is off."),
+        metadata=says("Locally typical sampling: mass that is kept. 0 < x < 1, 0 is off."),
     )
     top_a = Number(
         load_default=None,
-        metadata=_says("Cuts tokens below x times the best's square. 0 < x <= 1, 0 is off."),
+        metadata=says("Cuts tokens below x times the best's square. 0 < x <= 1, 0 is off."),
     )
     penalty_alpha = Number(
         load_default=None,
-        metadata=_says("Above 0: contrastive search among the top_k (> 1) best tokens."),
+        metadata=says("Above 0: contrastive search among the top_k (> 1) best tokens."),
     )
     warpers_order = Texts(
         most=MAX_ORDER,
         load_default=list,
-        metadata=_says("Order of the samplers; * stands for those not named."),
+        metadata=says("Order of the samplers; * stands for those not named."),
     )
     repetition_penalty = Number(
         load_default=None,
-        metadata=_says("Above 1, tokens that occurred become less likely. 0 is off."),
+        metadata=says("Above 1, tokens that occurred become less likely. 0 is off."),
     )
     repetition_penalty_include_preamble = Flag(
         load_default=False,
-        metadata=_says("Whether tokens of the preamble count as occurred."),
+        metadata=says("Whether tokens of the preamble count as occurred."),
     )
     repetition_penalty_range = Whole(
         load_default=0,
-        metadata=_says("Only so many of the last tokens count. 0 is all of them.", minimum=0),
+        metadata=says("Only so many of the last tokens count. 0 is all of them.", minimum=0),
     )
     repetition_penalty_slope = Number(
         load_default=None,
-        metadata=_says("Newer tokens are penalised more, along a curve. 0 is off."),
+        metadata=says("Newer tokens are penalised more, along a curve. 0 is off."),
     )
     repetition_penalty_include_generated = Choice(
         IncludeGenerated,
         load_default=IncludeGenerated.SLIDE,
-        metadata=_says("Whether generated tokens move the range, widen it, or stay out."),
+        metadata=says("Whether generated tokens move the range, widen it, or stay out."),
     )
     repetition_penalty_truncate_to_input = Flag(
         load_default=False,
-        metadata=_says("Whether the range is never longer than the input."),
+        metadata=says("Whether the range is never longer than the input."),
     )
     repetition_penalty_prompt = Text(
         load_default="",
-        metadata=_says("A text whose tokens count instead of the prompt's."),
+        metadata=says("A text whose tokens count instead of the prompt's."),
     )
     required_server_version = Text(
         max_length=MAX_VERSION_LENGTH,
         load_default=None,
-        metadata=_says("Refuse unless the server's version meets this (PEP 440)."),
+        metadata=says("Refuse unless the server's version meets this (PEP 440)."),
     )
     stop_strings = Texts(
         most=MAX_STOP_STRINGS,
         load_default=list,
-        metadata=_says("The first of these to appear ends a text."),
+        metadata=says("The first of these to appear ends a text."),
     )
     stop_strings_type = Choice(
         StopKind,
         load_default=StopKind.STRING,
-        metadata=_says("Whether they are plain strings or regular expressions."),
+        metadata=says("Whether they are plain strings or regular expressions."),
     )
     stop_strings_required_matches_count = Whole(
         load_default=1,
-        metadata=_says("Tokens in a row behind which one has to match."),
+        metadata=says("Tokens in a row behind which one has to match."),
     )
     truncate_prompt_until = Texts(
         most=MAX_WORDS,
         load_default=list,
-        metadata=_says("A prompt that is cut is cut further, through the first of these."),
+        metadata=says("A prompt that is cut is cut further, through the first of these."),
     )
     words_whitelist = Texts(
         most=MAX_WORDS,
         load_default=None,
-        metadata=_says("Only tokens of these words may come."),
+        metadata=says("Only tokens of these words may come."),
     )
     words_blacklist = Texts(
         most=MAX_WORDS,
         load_default=list,
-        metadata=_says("These words may not come."),
+        metadata=says("These words may not come."),
     )
     words_blacklist_at_start = Texts(
         most=MAX_WORDS,
         load_default=list,
-        metadata=_says("No token of these words may come first."),
+        metadata=says("No token of these words may come first."),
     )
     no_repeat_ngram_size = Whole(
         load_default=None,
-        metadata=_says("No run of so many tokens may come twice. 0 is off.", minimum=0),
+        metadata=says("No run of so many tokens may come twice. 0 is off.", minimum=0),
     )
     can_stop_early = Flag(
         load_default=False,
-        metadata=_says("Whether the model may end a text before its count is reached."),
+        metadata=says("Whether the model may end a text before its count is reached."),
     )
-    gpu_device = Whole(load_default=None, metadata=_says("Accepted and ignored."))
+    gpu_device = Whole(load_default=None, metadata=says("Accepted and ignored."))
 
 
 class GeneratedSequenceSchema(Schema):

@@ -72,7 +72,8 @@ def register_project() -> Response:
     fields = _read(RegisterProjectSchema())
     project = fields["project"]
     servers = [_registration(project=project, **each) for each in fields["models"]]
-    if any(each.id not in _registry().ids() for each in servers):
+    known = _registry().ids()
+    if any(each.id not in known for each in servers):
         log.warning("project %s registered with %d servers", project, len(servers))
     _registry().replace_project(project, servers)
     return _done()

@@ -14,7 +14,7 @@ from flask import Response
 from api import stopping, synchronous
 from api.connection import Connection
 from api.errors import problem_of
-from api.following import follow
+from api.following import PING_S, follow
 from api.outage import patiently
 from api.rejections import ClientGone, ServiceStopping
 from api.services import Services
@@ -23,9 +23,6 @@ from api.standard_error import render_error
 from workers.contract.errors import NeodimError, StoreUnavailable
 from workers.contract.job_record import JobEvent, JobRecord
 from workers.contract.store import FIRST_EVENT
-
-PING_S = 15.0
-"""Longest silence in a stream."""
 
 PING = b": ping\n\n"
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from marshmallow import ValidationError, fields
 
-from api.fields import Flag, Number, Object, shown
+from api.fields import REQUIRED, Flag, Number, Object, shown
 from api.request_schema import RequestSchema
 from neodim_sampling.prompts import ChatMessage
 
@@ -25,7 +25,7 @@ MESSAGE_FIELDS = frozenset({"role", "content", "name", "tool_call_id"})
 class Messages(fields.Field[tuple[ChatMessage, ...]]):
     """A conversation: objects with a role and a content, which is a string or text parts."""
 
-    default_error_messages = {"required": "is required", "null": "must not be null"}  # noqa: RUF012 - marshmallow declares it so
+    default_error_messages = REQUIRED
 
     def _deserialize(
         self, value: Any, attr: Any, data: Any, **kwargs: Any
@@ -40,7 +40,7 @@ class Messages(fields.Field[tuple[ChatMessage, ...]]):
 class Prompts(fields.Field[tuple[str | tuple[int, ...], ...]]):
     """A prompt, or several: strings or lists of token ids."""
 
-    default_error_messages = {"required": "is required", "null": "must not be null"}  # noqa: RUF012 - marshmallow declares it so
+    default_error_messages = REQUIRED
 
     def _deserialize(
         self, value: Any, attr: Any, data: Any, **kwargs: Any

@@ -74,9 +74,9 @@ def chat() -> Response:
     raw, body = read_raw_json(request)
     if (elsewhere := answer_elsewhere(raw, body.get("model"))) is not None:
         return elsewhere
-    fields = read_chat(with_model(body, services().settings))
     if parse_preference(request.headers.get("Prefer")).is_given:
         return synchronous.call(CHAT, body)
+    fields = read_chat(with_model(body, services().settings))
     made, records = synchronous.admit(CHAT, [chat_job(fields)])
     if not fields["stream"]:
         return json_reply(render_chat(*synchronous.results_of(made, records)))
@@ -107,9 +107,9 @@ def complete() -> Response:
     raw, body = read_raw_json(request)
     if (elsewhere := answer_elsewhere(raw, body.get("model"))) is not None:
         return elsewhere
-    fields = read_completion(with_model(body, services().settings))
     if parse_preference(request.headers.get("Prefer")).is_given:
         return synchronous.call(COMPLETION, body)
+    fields = read_completion(with_model(body, services().settings))
     made, records = synchronous.admit(COMPLETION, completion_jobs(fields))
     if fields["stream"]:
         return answer_stream(

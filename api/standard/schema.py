@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from marshmallow import Schema, fields
 
-from api.fields import Choice, Flag, Number, Object, Text, Texts, Whole
+from api.fields import MAX_ORDER, MAX_WORDS, Choice, Flag, Number, Object, Text, Texts, Whole, says
 from api.request_schema import RequestSchema
 from api.standard.fields import (
     LogitBias,
@@ -24,13 +22,7 @@ DEFAULT_COMPLETION_TOKENS = 16
 LARGEST_PENALTY = 2.0
 """Presence and frequency penalty, on either side of 0, as OpenAI has them."""
 
-MAX_WORDS = 10_000
-MAX_ORDER = 100
 MAX_USER_LENGTH = 512
-
-
-def _says(text: str, **limits: int) -> dict[str, Any]:
-    return {"description": text, **limits}
 
 
 class GenerationSchema(RequestSchema):
@@ -38,117 +30,117 @@ class GenerationSchema(RequestSchema):
 
     model = Text(
         required=True,
-        metadata=_says("Which model, as /v1/models lists them; by default the service's own."),
+        metadata=says("Which model, as /v1/models lists them; by default the service's own."),
     )
-    stream = Flag(load_default=False, metadata=_says("Whether the answer is an event stream."))
+    stream = Flag(load_default=False, metadata=says("Whether the answer is an event stream."))
     stream_options = StreamOptions(
         load_default=None,
-        metadata=_says("With include_usage the usage comes once more at the end."),
+        metadata=says("With include_usage the usage comes once more at the end."),
     )
-    n = Whole(load_default=1, metadata=_says("Texts to generate.", minimum=1))
-    stop = Stops(load_default=(), metadata=_says("Up to 16 strings that end a text."))
+    n = Whole(load_default=1, metadata=says("Texts to generate.", minimum=1))
+    stop = Stops(load_default=(), metadata=says("Up to 16 strings that end a text."))
     seed = Whole(
         low=0,
         high=SEED_LIMIT - 1,
         load_default=None,
-        metadata=_says("The same seed gives the same text; without one each request differs."),
+        metadata=says("The same seed gives the same text; without one each request differs."),
     )
     user = Text(
-        load_default="", max_length=MAX_USER_LENGTH, metadata=_says("Who asks; kept with the job.")
+        load_default="", max_length=MAX_USER_LENGTH, metadata=says("Who asks; kept with the job.")
     )
     temperature = Number(
         load_default=1.0,
         low=0,
-        metadata=_says("Divides the scores; 0 takes the best token always."),
+        metadata=says("Divides the scores; 0 takes the best token always."),
     )
-    top_p = Number(load_default=1.0, low=0, high=1, metadata=_says("Nucleus sampling; 1 is off."))
+    top_p = Number(load_default=1.0, low=0, high=1, metadata=says("Nucleus sampling; 1 is off."))
     presence_penalty = Number(
         load_default=0.0,
         low=-LARGEST_PENALTY,
         high=LARGEST_PENALTY,
-        metadata=_says("Taken off the score of each token generated before."),
+        metadata=says("Taken off the score of each token generated before."),
     )
     frequency_penalty = Number(
         load_default=0.0,
         low=-LARGEST_PENALTY,
         high=LARGEST_PENALTY,
-        metadata=_says("Taken off once for each time it was generated."),
+        metadata=says("Taken off once for each time it was generated."),
     )
     logit_bias = LogitBias(
-        load_default=(), metadata=_says("Added to scores, by token id; -100 forbids a token.")
+        load_default=(), metadata=says("Added to scores, by token id; -100 forbids a token.")
     )
-    top_k = Whole(load_default=0, low=0, metadata=_says("Only so many best tokens; 0 is off."))
+    top_k = Whole(load_default=0, low=0, metadata=says("Only so many best tokens; 0 is off."))
     min_p = Number(
         load_default=0.0,
         low=0,
         high=1,
-        metadata=_says("Least share of the best token's probability."),
+        metadata=says("Least share of the best token's probability."),
     )
     typical = Number(
         load_default=0.0,
         low=0,
         high=1,
-        metadata=_says("Locally typical sampling; 0 and 1 are off."),
+        metadata=says("Locally typical sampling; 0 and 1 are off."),
     )
     tfs = Number(
-        load_default=0.0, low=0, high=1, metadata=_says("Tail-free sampling; 0 and 1 are off.")
+        load_default=0.0, low=0, high=1, metadata=says("Tail-free sampling; 0 and 1 are off.")
     )
-    top_a = Number(load_default=0.0, low=0, high=1, metadata=_says("Top-a sampling; 0 is off."))
+    top_a = Number(load_default=0.0, low=0, high=1, metadata=says("Top-a sampling; 0 is off."))
     warpers_order = Texts(
-        load_default=[], most=MAX_ORDER, metadata=_says("Order of the samplers, as in /generate.")
+        load_default=[], most=MAX_ORDER, metadata=says("Order of the samplers, as in /generate.")
     )
     repetition_penalty = Number(
         load_default=0.0,
         low=0,
-        metadata=_says("Divides scores of what occurred before; 0 and 1 are off."),
+        metadata=says("Divides scores of what occurred before; 0 and 1 are off."),
     )
     repetition_penalty_range = Whole(
-        load_default=0, low=0, metadata=_says("Newest tokens that it looks at; 0 is all.")
+        load_default=0, low=0, metadata=says("Newest tokens that it looks at; 0 is all.")
     )
     repetition_penalty_slope = Number(
-        load_default=0.0, low=0, metadata=_says("Makes it weaker for older tokens; 0 is off.")
+        load_default=0.0, low=0, metadata=says("Makes it weaker for older tokens; 0 is off.")
     )
     repetition_penalty_include_generated = Choice(
         IncludeGenerated,
         load_default=IncludeGenerated.SLIDE,
-        metadata=_says("How generated tokens enter what it looks at."),
+        metadata=says("How generated tokens enter what it looks at."),
     )
     repetition_penalty_truncate_to_input = Flag(
-        load_default=False, metadata=_says("Whether its range is at most the prompt's length.")
+        load_default=False, metadata=says("Whether its range is at most the prompt's length.")
     )
     repetition_penalty_prompt = Text(
-        load_default="", metadata=_says("A text that it looks at in the prompt's place.")
+        load_default="", metadata=says("A text that it looks at in the prompt's place.")
     )
     no_repeat_ngram_size = Whole(
-        load_default=0, low=0, metadata=_says("No run of so many tokens comes twice; 0 is off.")
+        load_default=0, low=0, metadata=says("No run of so many tokens comes twice; 0 is off.")
     )
     words_whitelist = Texts(
-        load_default=None, most=MAX_WORDS, metadata=_says("The only words that may come.")
+        load_default=None, most=MAX_WORDS, metadata=says("The only words that may come.")
     )
     words_blacklist = Texts(
-        load_default=[], most=MAX_WORDS, metadata=_says("Words that may not come.")
+        load_default=[], most=MAX_WORDS, metadata=says("Words that may not come.")
     )
     words_blacklist_at_start = Texts(
-        load_default=[], most=MAX_WORDS, metadata=_says("Words that a text may not begin with.")
+        load_default=[], most=MAX_WORDS, metadata=says("Words that a text may not begin with.")
     )
 
 
 class ChatSchema(GenerationSchema):
     """A request of `POST /v1/chat/completions`."""
 
-    messages = Messages(required=True, metadata=_says("The conversation so far."))
+    messages = Messages(required=True, metadata=says("The conversation so far."))
     max_tokens = Whole(
-        load_default=None, low=1, metadata=_says("Tokens to generate; null = up to the end.")
+        load_default=None, low=1, metadata=says("Tokens to generate; null = up to the end.")
     )
     max_completion_tokens = Whole(
-        load_default=None, low=1, metadata=_says("The same as max_tokens.")
+        load_default=None, low=1, metadata=says("The same as max_tokens.")
     )
-    logprobs = Flag(load_default=False, metadata=_says("Whether to tell log-probabilities."))
+    logprobs = Flag(load_default=False, metadata=says("Whether to tell log-probabilities."))
     top_logprobs = Whole(
         load_default=None,
         low=0,
         high=MAX_TOP_LOG_PROBS,
-        metadata=_says("Alternatives to tell of each token; needs logprobs."),
+        metadata=says("Alternatives to tell of each token; needs logprobs."),
     )
 
 
@@ -157,22 +149,22 @@ class CompletionSchema(GenerationSchema):
 
     prompt = Prompts(
         required=True,
-        metadata=_says("A string, token ids, or a list of either: one text for each."),
+        metadata=says("A string, token ids, or a list of either: one text for each."),
     )
     max_tokens = Whole(
-        load_default=DEFAULT_COMPLETION_TOKENS, low=0, metadata=_says("Tokens to generate.")
+        load_default=DEFAULT_COMPLETION_TOKENS, low=0, metadata=says("Tokens to generate.")
     )
-    echo = Flag(load_default=False, metadata=_says("Whether the texts begin with the prompt."))
+    echo = Flag(load_default=False, metadata=says("Whether the texts begin with the prompt."))
     logprobs = Whole(
         load_default=None,
         low=0,
         high=MAX_TOP_LOG_PROBS,
-        metadata=_says("Tell log-probabilities, with so many alternatives of each token."),
+        metadata=says("Tell log-probabilities, with so many alternatives of each token."),
     )
     best_of = Whole(
         high=MAX_SEQUENCES,
         load_default=None,
-        metadata=_says("Texts to generate, of which the n likeliest are the answer.", minimum=1),
+        metadata=says("Texts to generate, of which the n likeliest are the answer.", minimum=1),
     )
 
 

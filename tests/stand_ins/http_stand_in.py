@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -22,7 +23,7 @@ class Call:
         return json.loads(self.body)
 
 
-class StandIn:
+class StandIn(ABC):
     """Runs within a `with` block; `answer` says what to do with a request."""
 
     def __init__(self) -> None:
@@ -51,8 +52,9 @@ class StandIn:
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,))
 
+    @abstractmethod
     def answer(self, handler: BaseHTTPRequestHandler, call: Call) -> None:
-        raise NotImplementedError
+        """Answer one call."""
 
     def __enter__(self) -> Any:
         self._thread.start()

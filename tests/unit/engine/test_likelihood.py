@@ -391,12 +391,13 @@ def test_prompt_that_cannot_be_scored_changes_nobody_else(
     engine.stop()
 
 
-def test_prompt_whose_scores_are_no_numbers_fails(engine: TinyEngine) -> None:
+def test_prompt_whose_scores_are_no_numbers_fails(
+    engine: TinyEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def score(hidden: Tensor) -> Tensor:
         return hidden.new_full((len(hidden), 511), torch.nan)
 
-    # Of this one engine, which only the test sees.
-    engine.model.score = score  # type: ignore[method-assign]
+    monkeypatch.setattr(engine.model, "score", score)
 
     with pytest.raises(EngineFailure, match="scores are not numbers"):
         run(engine, echo=True, logprobs=1, max_tokens=0)
