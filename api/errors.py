@@ -53,6 +53,7 @@ ANSWERS: Mapping[type[errors.NeodimError], Answer] = {
     rejections.ClientGone: Answer(499, 2015),
     errors.TemplateRefused: Answer(400, 2016),
     rejections.UnsupportedParameter: Answer(400, 2017),
+    errors.MissingCapability: Answer(400, 2018),
     errors.JobError: Answer(500, 2021),
     errors.JobNotFound: Answer(404, 2022),
     errors.LeaseLost: Answer(500, 2023),

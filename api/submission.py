@@ -13,6 +13,7 @@ from api.protocols import Protocol
 from api.settings import Settings
 from workers.contract.errors import InvalidParams, ModelLoading, QueueUnavailable, UnknownModel
 from workers.contract.fleet import WorkerKind
+from workers.contract.image_job import ImageJob
 from workers.contract.job_body import Job
 from workers.contract.job_record import JobRecord
 from workers.contract.registrations import CALLS
@@ -117,7 +118,7 @@ class Submission:
 
     def _check_model(self, job: Job) -> None:
         models = self.models()
-        is_text = isinstance(job, TextJob)
+        is_text = not isinstance(job, ImageJob)
         names = [name for name in models if (models[name] is WorkerKind.TEXT) == is_text]
         if job.model in names:
             return

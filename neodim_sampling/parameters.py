@@ -130,23 +130,52 @@ class RepetitionPenaltyParams:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AdditiveParams:
-    """What is added to the model's scores, before anything else looks at them.
+class AdjustmentParams:
+    """What is done to the model's scores before anything else looks at them.
+
+    Penalties look at the *counted text*: the generated tokens, the prompt's and those of
+    `counted_text`, as far as each is asked for.
 
     Args:
-        presence_penalty: subtracted once from every token generated so far; negative favours them.
-        frequency_penalty: subtracted once for each time that a token was generated.
         logit_bias: added to the scores of single token ids, each id once.
+        presence_penalty: taken once from every token of the counted text; negative favours them.
+        frequency_penalty: taken once for each time that a token is there.
+        sequence_penalty: taken from tokens that would repeat a run of the counted text.
+        sequence_min_length: >= 2, tokens of the shortest such run.
+        is_presence_multiplicative: whether the score is divided by 1 + penalty (multiplied, where
+            it is negative) instead; the penalty is above -1 then.
+        is_frequency_multiplicative: the same for each time that the token is there.
+        is_sequence_multiplicative: the same for runs.
+        counts_generated: whether generated tokens are counted.
+        counts_prompt: whether the prompt's are.
+        counted_text: a text that is counted whatever else is; "" = none.
+        exceptions: texts whose tokens are never penalised.
     """
 
+    logit_bias: tuple[tuple[int, float], ...] = ()
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
-    logit_bias: tuple[tuple[int, float], ...] = ()
+    sequence_penalty: float = 0.0
+    sequence_min_length: int = 2
+    is_presence_multiplicative: bool = False
+    is_frequency_multiplicative: bool = False
+    is_sequence_multiplicative: bool = False
+    counts_generated: bool = True
+    counts_prompt: bool = False
+    counted_text: str = ""
+    exceptions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Check that all are numbers, naming the field at fault."""
-        _check("presence_penalty", self.presence_penalty, "finite")
-        _check("frequency_penalty", self.frequency_penalty, "finite")
+        """Check every range, naming the field at fault."""
+        for name in ("presence", "frequency", "sequence"):
+            penalty = getattr(self, f"{name}_penalty")
+            _check(f"{name}_penalty", penalty, "finite")
+            if getattr(self, f"is_{name}_multiplicative"):
+                allowed = "above -1 where it is multiplicative"
+                _check(f"{name}_penalty", penalty, allowed, low=-1, low_open=True)
+        _check("sequence_penalty_min_length", self.sequence_min_length, "at least 2", low=2)
+        if not all(self.exceptions):
+            raise InvalidParams("penalty_exceptions", "must be non-empty strings")
         for token, bias in self.logit_bias:
             _check("logit_bias", token, "token ids from 0 on", low=0)
             _check("logit_bias", bias, "finite numbers")
@@ -164,6 +193,12 @@ class ConstraintParams:
         no_repeat_ngram_size: >= 1, no run of this many tokens may occur twice.
         can_stop_early: whether an end-of-text token may be generated.
         can_be_empty: whether it may be the first one.
+        min_new_tokens: tokens before which no end-of-text token may be generated.
+        inclusions: the only texts that may be generated; empty = any.
+        is_inclusion_first_only: whether they bind the first token only.
+        exclusions: texts that may not appear in what is generated, however they are split.
+        is_exclusion_first_only: whether they only may not begin it.
+        ends_where_stuck: whether a text ends where every token is forbidden, instead of failing.
     """
 
     banned_ids: tuple[int, ...] = ()
@@ -173,6 +208,12 @@ class ConstraintParams:
     no_repeat_ngram_size: int | None = None
     can_stop_early: bool = False
     can_be_empty: bool = False
+    min_new_tokens: int = 0
+    inclusions: tuple[str, ...] = ()
+    is_inclusion_first_only: bool = False
+    exclusions: tuple[str, ...] = ()
+    is_exclusion_first_only: bool = False
+    ends_where_stuck: bool = False
 
     def __post_init__(self) -> None:
         """Check that the lists can mean something."""
@@ -183,6 +224,21 @@ class ConstraintParams:
         if any(not word.strip(" ") for word in self.words_blacklist):
             raise InvalidParams("words_blacklist", "a word must have more than spaces in it")
         _check("no_repeat_ngram_size", self.no_repeat_ngram_size, "at least 1", low=1)
+        _check("minimum_tokens", self.min_new_tokens, "at least 0", low=0)
+        self._check_biases()
+
+    def _check_biases(self) -> None:
+        """Refuse empty texts, and options that could be neither kept nor avoided."""
+        for field, texts in (("inclusion", self.inclusions), ("exclusion", self.exclusions)):
+            if not all(texts):
+                raise InvalidParams(f"completion_bias_{field}", "must be non-empty strings")
+        for wanted in self.inclusions:
+            for other in self.exclusions:
+                if wanted.startswith(other) or other.startswith(wanted):
+                    problem = f"{wanted[:40]!r} and {other[:40]!r} of completion_bias_exclusion"
+                    raise InvalidParams(
+                        "completion_bias_inclusion", f"{problem} must not begin alike"
+                    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from itertools import groupby
 import torch
 from torch import Tensor
 
-from neodim_sampling.additive import add
+from neodim_sampling.adjustments import adjust
 from neodim_sampling.constraints import constrain
 from neodim_sampling.parameters import WARPERS, WarperParams, resolve_order
 from neodim_sampling.penalty import repetition_penalty_
@@ -49,7 +49,7 @@ def shape_scores(logits: Tensor, rows: Sequence[SamplingRow]) -> Tensor:
     groups: dict[tuple[str, ...], list[int]] = {}
     for i, row in enumerate(rows):
         groups.setdefault(_active_warpers(row), []).append(i)
-    scores = constrain(add(logits.float(), rows), rows)
+    scores = constrain(adjust(logits.float(), rows), rows)
     if scores is logits and any(groups):
         scores = logits.clone()
     if len(groups) == 1:

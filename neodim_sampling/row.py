@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
-from neodim_sampling.parameters import AdditiveParams, RepetitionPenaltyParams, WarperParams
+from neodim_sampling.parameters import AdjustmentParams, RepetitionPenaltyParams, WarperParams
 from neodim_sampling.text_indexes import NgramIndex, PenaltyText, SequenceIndex, TokenCounts
 
 
@@ -49,7 +49,7 @@ class RowSettings:
         warpers: how scores become probabilities.
         penalty: repetition penalty; None = off.
         penalty_prompt_ids: tokens of `penalty.prompt`; None = the prompt itself is penalised.
-        additive: what is added to the scores.
+        adjustments: what is done to the scores before all else.
         constraints: which tokens are forbidden.
         n_vocab: size of the real vocabulary; ids from here on are impossible.
     """
@@ -57,7 +57,7 @@ class RowSettings:
     warpers: WarperParams
     penalty: RepetitionPenaltyParams | None = None
     penalty_prompt_ids: tuple[int, ...] | None = None
-    additive: AdditiveParams = field(default_factory=AdditiveParams)
+    adjustments: AdjustmentParams = field(default_factory=AdjustmentParams)
     constraints: TokenConstraints
     n_vocab: int
 
@@ -98,10 +98,10 @@ class SamplingRow:
         self.ngrams = None if size is None else NgramIndex(size, text)
         self.sequences = SequenceIndex(long) if long else None
         self.penalty_text = self._start_penalty_text()
-        additive = self.settings.additive
-        is_counted = bool(additive.presence_penalty or additive.frequency_penalty)
+        wanted = self.settings.adjustments
+        is_counted = bool(wanted.presence_penalty or wanted.frequency_penalty)
         self.counts = TokenCounts(self.generated) if is_counted else None
-        self.bias = _bias(additive.logit_bias)
+        self.bias = _bias(wanted.logit_bias)
         self.allowed = None if limits.allowed_ids is None else _ids(limits.allowed_ids)
         singles = {s[0] for s in limits.banned_sequences if len(s) == 1} | {*limits.banned_ids}
         self.banned = _ids(singles if limits.can_stop_early else singles | limits.eos_ids)

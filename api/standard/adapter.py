@@ -12,7 +12,7 @@ from api.settings import Settings
 from api.standard.fields import LARGEST_BIAS
 from api.standard.schema import ChatSchema, CompletionSchema, GenerationSchema
 from neodim_sampling.parameters import (
-    AdditiveParams,
+    AdjustmentParams,
     ConstraintParams,
     RepetitionPenaltyParams,
     StopParams,
@@ -195,7 +195,7 @@ def _job(fields: Mapping[str, Any], **others: Any) -> TextJob:
             user=fields["user"],
             warpers=_warpers(fields),
             penalty=_penalty(fields),
-            additive=_additive(fields),
+            adjustments=_adjustments(fields),
             constraints=_constraints(fields),
             stops=StopParams(strings=stops, takes_earliest=True, ends_each=True) if stops else None,
             **others,
@@ -240,8 +240,8 @@ def _penalty(fields: Mapping[str, Any]) -> RepetitionPenaltyParams | None:
     return params if penalty else None
 
 
-def _additive(fields: Mapping[str, Any]) -> AdditiveParams:
-    return AdditiveParams(
+def _adjustments(fields: Mapping[str, Any]) -> AdjustmentParams:
+    return AdjustmentParams(
         presence_penalty=fields["presence_penalty"],
         frequency_penalty=fields["frequency_penalty"],
         logit_bias=tuple(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from copy import copy
 from itertools import groupby
-from typing import Protocol
+from typing import Any, Protocol
 
 NEWLINE_TOKEN = "</s>"
 """What tokenizers without a newline of their own (XGLM, OPT) use in its place."""
@@ -24,11 +25,20 @@ class Tokenizer(Protocol):
     def all_special_ids(self) -> list[int]:
         """Ids of the registered special tokens."""
 
+    @property
+    def bos_token_id(self) -> int | None:
+        """Id of the token that begins a text; None where there is none."""
+
     def __len__(self) -> int:
         """Size of the vocabulary, added tokens included."""
 
     def encode(self, text: str, *, add_special_tokens: bool) -> list[int]:
         """Token ids of a text."""
+
+    def __call__(
+        self, text: str, *, add_special_tokens: bool, return_offsets_mapping: bool
+    ) -> Mapping[str, Any]:
+        """Token ids of a text, `input_ids`, and their characters, `offset_mapping`."""
 
     def decode(
         self, token_ids: list[int], *, skip_special_tokens: bool, clean_up_tokenization_spaces: bool
@@ -51,6 +61,8 @@ class TextCodec:
         self._special_tokens = sorted({t for t in tokenizer.all_special_tokens if t}, key=len)
         self.special_ids = frozenset(tokenizer.all_special_ids)
         """Ids of all registered special tokens."""
+        self.start_id = tokenizer.bos_token_id
+        """Id of the token that begins a text; None where there is none."""
         self.n_vocab = len(tokenizer)
         """Number of real tokens; an id from here on means nothing."""
         leading = _leading_ids(tokenizer)
@@ -107,6 +119,27 @@ class TextCodec:
         """Token ids of a text without `leading_ids`."""
         return self.encode(text)[len(self.leading_ids) :]
 
+    def encode_with_spans(self, text: str) -> tuple[list[int], list[tuple[int, int]]]:
+        """Token ids of a text without `leading_ids`, and the characters that each stands for.
+
+        Returns:
+            Ids, and for each the first character and the one after the last. Tokens that spell
+            parts of one character all have that character.
+        """
+        if not text:
+            return [], []
+        places = list(range(len(text) + 1))
+        if self._newline_id is not None:
+            widths = [len(NEWLINE_TOKEN) if each == "\n" else 1 for each in text]
+            places = [n for n, width in enumerate(widths) for _ in range(width)] + [len(text)]
+            text = text.replace("\n", NEWLINE_TOKEN)
+        found = self._tokenizer(text, add_special_tokens=False, return_offsets_mapping=True)
+        spans = [
+            (places[start], places[stop - 1] + 1 if stop > start else places[start])
+            for start, stop in found["offset_mapping"]
+        ]
+        return found["input_ids"], spans
+
     def decode(self, ids: Iterable[int]) -> str:
         """Text of token ids: special tokens left out, no spacing cleaned up.
 
@@ -118,6 +151,17 @@ class TextCodec:
         else:
             text = "".join(self._lines(visible, self._newline_id))
         return text.removeprefix(self._ignored_prefix)
+
+    def alone(self, token: int) -> str:
+        """What one token is decoded to by itself; a special one its name."""
+        return self._decode([token])
+
+    def showing_special(self) -> TextCodec:
+        """The same, but special tokens are part of every text, spelt by their names."""
+        shown = copy(self)
+        shown.ignored_ids = frozenset()
+        shown._pieces = {}
+        return shown
 
     def piece(self, token: int) -> str:
         """What one token spells within a text; a special one its name."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from neodim_sampling.errors import InvalidParams, PromptTooLong
 from neodim_sampling.prompts import PreamblePrompt
@@ -21,6 +22,8 @@ class FittedPrompt:
         n_original_input: tokens of preamble and uncut prompt together.
         n_original_prompt: those without the preamble's.
         n_used_prompt: input tokens without the preamble's.
+        factors: for the attention that input tokens get, by their places, where it is not 1.
+        n_start: input tokens that only stand for an empty prompt.
     """
 
     input_ids: tuple[int, ...]
@@ -30,6 +33,8 @@ class FittedPrompt:
     n_original_input: int
     n_original_prompt: int
     n_used_prompt: int
+    factors: Mapping[int, float] = field(default_factory=dict)
+    n_start: int = 0
 
 
 @dataclass(frozen=True, slots=True)

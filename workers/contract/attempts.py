@@ -117,6 +117,7 @@ class AttemptStore:
                 for delta in each.deltas:
                     arguments += [delta.sequence, delta.text, _packed(delta.tokens)]
                     arguments += [pack_scores(delta.scores), _packed(delta.cuts)]
+                    arguments += [pack_scores(delta.echo)]
                 self._scripts.publish(
                     keys=[keys.job(job_id), keys.events(job_id), keys.LEASES],
                     args=[

@@ -22,6 +22,7 @@ __all__ = [
     "JobFailed",
     "JobNotFound",
     "LeaseLost",
+    "MissingCapability",
     "ModelLoading",
     "NeodimError",
     "NoTokenLeft",
@@ -55,6 +56,12 @@ class TemplateRefused(RequestRejected):
     """The model's chat template does not take the conversation."""
 
     code = "template_refused"
+
+
+class MissingCapability(RequestRejected):
+    """The model cannot do what other models can."""
+
+    code = "missing_capability"
 
 
 class JobError(NeodimError):

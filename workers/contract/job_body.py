@@ -5,17 +5,43 @@ A body says its kind in the field `kind`; text jobs, the first there were, say n
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import msgspec
 
 from workers.contract.image_job import ImageJob, ImageResult
+from workers.contract.reading_job import (
+    EmbeddingJob,
+    EmbeddingResult,
+    EvaluationJob,
+    EvaluationResult,
+    ExplanationJob,
+    ExplanationResult,
+    ReadingJob,
+    ReadingResult,
+)
 from workers.contract.text_job import TextJob
 from workers.contract.text_result import TextResult
 
-Job: TypeAlias = TextJob | ImageJob
-Result: TypeAlias = TextResult | ImageResult
+Job: TypeAlias = TextJob | ImageJob | ReadingJob
+Result: TypeAlias = TextResult | ImageResult | ReadingResult
+
+_JOBS: Mapping[str, Any] = {
+    "text": TextJob,
+    "image": ImageJob,
+    "evaluation": EvaluationJob,
+    "explanation": ExplanationJob,
+    "embedding": EmbeddingJob,
+}
+_RESULTS: Mapping[str, Any] = {
+    "text": TextResult,
+    "image": ImageResult,
+    "evaluation": EvaluationResult,
+    "explanation": ExplanationResult,
+    "embedding": EmbeddingResult,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +61,8 @@ def decode_job(body: bytes) -> Job:
         msgspec.ValidationError: not a job of this version.
         InvalidParams: a value is out of its range.
     """
-    if _kind_of(body) == "image":
-        return msgspec.json.decode(body, type=ImageJob)
-    return msgspec.json.decode(body, type=TextJob)
+    job: Job = _decode(body, _JOBS)
+    return job
 
 
 def decode_result(body: bytes) -> Result:
@@ -46,15 +71,19 @@ def decode_result(body: bytes) -> Result:
     Raises:
         msgspec.ValidationError: not a result of this version.
     """
-    if _kind_of(body) == "image":
-        return msgspec.json.decode(body, type=ImageResult)
-    return msgspec.json.decode(body, type=TextResult)
+    result: Result = _decode(body, _RESULTS)
+    return result
 
 
 def n_expected(job: Job) -> int:
-    """How much there is to do: tokens of a text job, steps of an image job."""
-    return job.n_expected_steps if isinstance(job, ImageJob) else job.n_expected_tokens
+    """How much there is to do: tokens of a text job, steps of an image job; 0 = not known."""
+    if isinstance(job, ImageJob):
+        return job.n_expected_steps
+    return job.n_expected_tokens if isinstance(job, TextJob) else 0
 
 
-def _kind_of(body: bytes) -> str:
-    return msgspec.json.decode(body, type=_Kind).kind
+def _decode(body: bytes, types: Mapping[str, Any]) -> Any:
+    kind = msgspec.json.decode(body, type=_Kind).kind
+    if kind not in types:
+        raise msgspec.ValidationError(f"a body of the unknown kind {kind[:40]!r}")
+    return msgspec.json.decode(body, type=types[kind])

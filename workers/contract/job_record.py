@@ -94,6 +94,7 @@ class JobEvent:
         tokens: tokens that a delta stands for; may hold some whose text is still held back.
         scores: of the tokens, when the job needs log-probabilities.
         cuts: lengths of the parts in which the text came; empty = in one.
+        echo: tokens of the prompt, before the first of the sequence's own.
         state: the new state of a "state" event.
     """
 
@@ -104,6 +105,7 @@ class JobEvent:
     tokens: tuple[int, ...] = ()
     scores: tuple[TokenScore, ...] = ()
     cuts: tuple[int, ...] = ()
+    echo: tuple[TokenScore, ...] = ()
     state: str = ""
 
     @property
@@ -178,17 +180,21 @@ def pack_scores(scores: tuple[TokenScore, ...]) -> bytes:
 
 def event_from_entry(entry_id: bytes, fields: dict[bytes, bytes]) -> JobEvent:
     """The event in an entry of a job's stream."""
-    scores = fields.get(b"scores", b"")
     return JobEvent(
         id=entry_id.decode(),
         kind=fields[b"kind"].decode(),
         sequence=int(fields.get(b"sequence", b"0")),
         text=fields.get(b"text", b"").decode(),
         tokens=_numbers(fields.get(b"tokens", b"")),
-        scores=msgspec.json.decode(scores, type=tuple[TokenScore, ...]) if scores else (),
+        scores=_scores(fields.get(b"scores", b"")),
+        echo=_scores(fields.get(b"echo", b"")),
         cuts=_numbers(fields.get(b"cuts", b"")),
         state=fields.get(b"state", b"").decode(),
     )
+
+
+def _scores(packed: bytes) -> tuple[TokenScore, ...]:
+    return msgspec.json.decode(packed, type=tuple[TokenScore, ...]) if packed else ()
 
 
 def _numbers(packed: bytes) -> tuple[int, ...]:

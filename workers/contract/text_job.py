@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 
 from neodim_sampling.errors import InvalidParams
 from neodim_sampling.parameters import (
-    AdditiveParams,
+    AdjustmentParams,
     ConstraintParams,
     RepetitionPenaltyParams,
     StopParams,
     WarperParams,
 )
+from neodim_sampling.prompt_items import ItemsPrompt
 from neodim_sampling.prompts import ChatPrompt, PlainPrompt, PreamblePrompt
 
 SEED_LIMIT = 2**63
@@ -41,7 +42,9 @@ class TextJob:
         seed: start of the randomness; the same seed gives the same text.
         log_probs: alternatives to tell of every token, with its own log-probability, 0 ... 20;
             None = no log-probabilities.
-        additive: biases and additive penalties.
+        adjustments: biases, and penalties on what occurred.
+        is_raw: whether special tokens are part of the text, for stop strings too, and tokens are
+            told as they are spelt by themselves.
         user: who asks, in the client's words; "" = not said.
         warpers: how scores become probabilities.
         penalty: repetition penalty; None = off.
@@ -50,13 +53,14 @@ class TextJob:
     """
 
     model: str
-    prompt: PreamblePrompt | PlainPrompt | ChatPrompt
+    prompt: PreamblePrompt | PlainPrompt | ChatPrompt | ItemsPrompt
     max_new_tokens: int | None
     seed: int
     n_sequences: int = 1
     n_kept: int | None = None
     log_probs: int | None = None
-    additive: AdditiveParams = field(default_factory=AdditiveParams)
+    adjustments: AdjustmentParams = field(default_factory=AdjustmentParams)
+    is_raw: bool = False
     user: str = ""
     warpers: WarperParams = field(default_factory=WarperParams)
     penalty: RepetitionPenaltyParams | None = None

@@ -11,6 +11,8 @@ from enum import StrEnum
 
 import msgspec
 
+from neodim_sampling.prompt_items import PromptItem
+
 
 class FinishReason(StrEnum):
     """Why a sequence ended."""
@@ -43,12 +45,16 @@ class TokenScore(msgspec.Struct, frozen=True, array_like=True):
         text: what it added to the text; the texts of all tokens together are the text.
         log_prob: natural logarithm of its probability; None for a text's first token.
         top: the most likely tokens at its place, best first.
+        alone: what it spells by itself, told of raw jobs.
+        is_special: whether it is a special token, told of raw jobs.
     """
 
     token: int
     text: str
     log_prob: float | None
     top: tuple[Alternative, ...] = ()
+    alone: str = ""
+    is_special: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +64,7 @@ class PromptReport:
     Args:
         echo: its tokens, when the request asks for them; their log-probabilities are None unless
             it asks for those too.
+        items: of a prompt of items, those that were read where they are not the client's.
     """
 
     preamble: str
@@ -68,6 +75,7 @@ class PromptReport:
     n_used_prompt: int
     n_used_input: int
     echo: tuple[TokenScore, ...] | None = None
+    items: tuple[PromptItem, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,6 +128,7 @@ class TextDelta:
         tokens: all that came; the text of the last ones may still be held back.
         cuts: lengths of the parts in which the text came; empty = in one.
         scores: of the tokens, when log-probabilities are needed.
+        echo: tokens of the prompt, which come before all others where they are asked for.
     """
 
     sequence: int
@@ -127,6 +136,7 @@ class TextDelta:
     tokens: tuple[int, ...]
     scores: tuple[TokenScore, ...] = ()
     cuts: tuple[int, ...] = ()
+    echo: tuple[TokenScore, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,4 +178,5 @@ def join_deltas(sequence: int, deltas: Sequence[TextDelta]) -> TextDelta:
         tokens=tuple(token for each in deltas for token in each.tokens),
         scores=tuple(score for each in deltas for score in each.scores),
         cuts=tuple(map(len, texts)) if len(texts) > 1 else (),
+        echo=tuple(score for each in deltas for score in each.echo),
     )

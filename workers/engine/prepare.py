@@ -6,16 +6,20 @@ Runs in the threads of the tasks, so that tokenising never holds up the engine.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 
 from neodim_sampling.errors import InvalidParams, PromptTooLong
+from neodim_sampling.prompt_items import ImageItem, ItemsPrompt
 from neodim_sampling.prompts import ChatMessage, ChatPrompt, PreamblePrompt
 from neodim_sampling.row import RowSettings, SamplingRow
 from neodim_sampling.text.codec import TextCodec
 from neodim_sampling.text.constraint_words import resolve_constraints
 from neodim_sampling.text.decoder import IncrementalDecoder
 from neodim_sampling.text.fitting import FittedPrompt, fit_prompt
+from neodim_sampling.text.items import read_items
 from neodim_sampling.text.plain import plain_ids, whole_prompt
 from neodim_sampling.text.stops import StopChecker
+from workers.contract.errors import MissingCapability
 from workers.contract.text_job import TextJob
 from workers.contract.text_result import TextDelta
 from workers.engine.generation import Generation, Sink
@@ -96,7 +100,19 @@ class Preparer:
         if isinstance(job.prompt, ChatPrompt):
             text = self._render_chat(job.prompt.messages)
             return whole_prompt(self._codec, self._codec.encode_bare(text))
+        if isinstance(job.prompt, ItemsPrompt):
+            return self._read_items(job.prompt)
         return whole_prompt(self._codec, plain_ids(self._codec, job.prompt, self._eos_ids))
+
+    def _read_items(self, prompt: ItemsPrompt) -> FittedPrompt:
+        if any(isinstance(each, ImageItem) for each in prompt.items):
+            raise MissingCapability("prompt: this model does not read pictures")
+        read = read_items(self._codec, prompt.items, self._eos_ids)
+        return replace(
+            whole_prompt(self._codec, read.ids),
+            factors=read.factors,
+            n_start=len(read.start_ids),
+        )
 
     def _room(self, job: TextJob, n_input: int) -> int:
         """Tokens that may be generated behind so many of input."""
@@ -118,7 +134,7 @@ class Preparer:
 
     def _check_ids(self, job: TextJob) -> None:
         """Refuse biases of tokens that are not in the vocabulary."""
-        ids = [*(token for token, _ in job.additive.logit_bias), *job.constraints.banned_ids]
+        ids = [*(token for token, _ in job.adjustments.logit_bias), *job.constraints.banned_ids]
         if ids and max(ids) >= self._n_vocab:
             problem = f"there is no token {max(ids)}; ids are below {self._n_vocab}"
             raise InvalidParams("logit_bias", problem)
@@ -128,7 +144,7 @@ class Preparer:
         return RowSettings(
             warpers=job.warpers,
             penalty=job.penalty,
-            additive=job.additive,
+            adjustments=job.adjustments,
             penalty_prompt_ids=tuple(self._codec.encode(override)) if override else None,
             constraints=resolve_constraints(self._codec, job.constraints, self._eos_ids),
             n_vocab=self._n_vocab,

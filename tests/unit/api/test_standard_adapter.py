@@ -16,7 +16,7 @@ from api.standard.adapter import (
 )
 from api.standard.schema import ChatSchema, CompletionSchema
 from neodim_sampling.parameters import (
-    AdditiveParams,
+    AdjustmentParams,
     ConstraintParams,
     IncludeGenerated,
     RepetitionPenaltyParams,
@@ -256,7 +256,7 @@ def test_nothing_asked_for_is_sampling_from_the_models_own_scores():
     assert (job.max_new_tokens, job.log_probs, job.user) == (None, None, "")
     assert job.warpers == WarperParams(temperature=1.0)
     assert job.penalty is None
-    assert job.additive == AdditiveParams()
+    assert job.adjustments == AdjustmentParams()
     assert job.stops is None
     assert job.constraints == ConstraintParams(can_stop_early=True, can_be_empty=True)
 
@@ -335,7 +335,7 @@ def test_everything_arrives_in_the_job():
         top_a=0.4,
         order=("tfs", "*", "top_k"),
     )
-    assert job.additive == AdditiveParams(
+    assert job.adjustments == AdjustmentParams(
         presence_penalty=-1.5, frequency_penalty=2.0, logit_bias=((7, -3.0), (0, 100.0))
     )
     assert job.penalty == RepetitionPenaltyParams(
@@ -373,7 +373,7 @@ def test_a_bias_of_minus_100_bans_its_token_and_a_larger_one_does_not():
     job = chat(logit_bias={"5": -100, "6": -99.5, "8": -100.0})
 
     assert job.constraints.banned_ids == (5, 8)
-    assert job.additive.logit_bias == ((6, -99.5),)
+    assert job.adjustments.logit_bias == ((6, -99.5),)
 
 
 def test_a_repetition_penalty_that_is_off_does_not_hide_a_bad_value_beside_it():

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from neodim_sampling.errors import InvalidParams
 from neodim_sampling.parameters import (
-    AdditiveParams,
+    AdjustmentParams,
     ConstraintParams,
     IncludeGenerated,
     RepetitionPenaltyParams,
@@ -95,7 +95,7 @@ def test_job_of_every_kind_of_prompt_is_the_same_after_json(
         n_kept=2,
         log_probs=0,
         user="me",
-        additive=AdditiveParams(presence_penalty=-1.5, logit_bias=((5, 0.5), (7, -2.0))),
+        adjustments=AdjustmentParams(presence_penalty=-1.5, logit_bias=((5, 0.5), (7, -2.0))),
         constraints=ConstraintParams(banned_ids=(3,), can_be_empty=True),
         stops=StopParams(strings=("a",), takes_earliest=True, ends_each=True),
     )

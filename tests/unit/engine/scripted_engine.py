@@ -12,7 +12,7 @@ from functools import cache, cached_property
 
 import torch
 
-from neodim_sampling.parameters import AdditiveParams, StopParams, WarperParams
+from neodim_sampling.parameters import AdjustmentParams, StopParams, WarperParams
 from neodim_sampling.prompts import PlainPrompt
 from neodim_sampling.row import RowSettings, SamplingRow, TokenConstraints
 from neodim_sampling.text.fitting import FittedPrompt
@@ -210,7 +210,7 @@ class ScriptedEngine:
     def submit(self, request: Request) -> Generation:
         settings = RowSettings(
             warpers=WarperParams(top_k=1),
-            additive=AdditiveParams(frequency_penalty=request.frequency_penalty),
+            adjustments=AdjustmentParams(frequency_penalty=request.frequency_penalty),
             constraints=TokenConstraints(),
             n_vocab=N_VOCAB,
         )

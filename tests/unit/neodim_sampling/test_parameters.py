@@ -10,7 +10,7 @@ import pytest
 from neodim_sampling.errors import InvalidParams
 from neodim_sampling.parameters import (
     WARPERS,
-    AdditiveParams,
+    AdjustmentParams,
     ConstraintParams,
     RepetitionPenaltyParams,
     StopKind,
@@ -151,7 +151,7 @@ def test_prompt_has_a_text() -> None:
 )
 def test_what_is_added_to_scores_is_a_number(params: dict[str, Any], field: str) -> None:
     with pytest.raises(InvalidParams, match=f"^{field}: "):
-        AdditiveParams(**params)
+        AdjustmentParams(**params)
 
 
 @pytest.mark.parametrize("fields", [{}, {"text": "a", "ids": (1,)}, {"ids": ()}], ids=str)

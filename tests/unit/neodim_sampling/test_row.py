@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neodim_sampling.parameters import AdditiveParams, RepetitionPenaltyParams, WarperParams
+from neodim_sampling.parameters import AdjustmentParams, RepetitionPenaltyParams, WarperParams
 from neodim_sampling.row import RowSettings, SamplingRow, TokenConstraints
 from neodim_sampling.text_indexes import NgramIndex, PenaltyText, SequenceIndex
 
@@ -114,7 +114,7 @@ def test_resumed_row_remembers_what_an_unbroken_one_does():
 
 
 def test_counts_tell_how_often_each_token_was_generated_and_nothing_of_the_prompt():
-    row = make_row([5, 5], [1, 2, 1], additive=AdditiveParams(frequency_penalty=0.5))
+    row = make_row([5, 5], [1, 2, 1], adjustments=AdjustmentParams(frequency_penalty=0.5))
 
     row.append(5)
 

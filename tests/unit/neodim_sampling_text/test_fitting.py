@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -169,6 +170,13 @@ class SeamTokenizer:
     PIECES = ("aaaa", "aX", "X", "", *"abcdt")
     all_special_tokens: list[str] = []  # noqa: RUF012 - never changed
     all_special_ids: list[int] = []  # noqa: RUF012 - never changed
+    bos_token_id: int | None = None
+
+    def __call__(
+        self, text: str, *, add_special_tokens: bool, return_offsets_mapping: bool
+    ) -> Mapping[str, Any]:
+        ids = self.encode(text, add_special_tokens=add_special_tokens)
+        return {"input_ids": ids, "offset_mapping": [(n, n + 1) for n in range(len(ids))]}
 
     def __len__(self) -> int:
         return len(self.PIECES)

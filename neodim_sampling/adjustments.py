@@ -13,7 +13,7 @@ from neodim_sampling.row import SamplingRow
 _Term = tuple[int, Tensor, Tensor]
 
 
-def add(scores: Tensor, rows: Sequence[SamplingRow]) -> Tensor:
+def adjust(scores: Tensor, rows: Sequence[SamplingRow]) -> Tensor:
     """Add each row's biases, and take its presence and frequency penalties off.
 
     score[t] + bias[t] - presence * (count[t] > 0) - frequency * count[t], where count[t] says how
@@ -39,7 +39,7 @@ def _terms(place: int, row: SamplingRow) -> Iterator[_Term]:
     if row.bias is not None:
         yield place, *row.bias
     if row.counts is not None:
-        additive, length = row.settings.additive, row.counts.length
+        wanted, length = row.settings.adjustments, row.counts.length
         counts = row.counts.counts[:length]
-        penalty = additive.presence_penalty + additive.frequency_penalty * counts
+        penalty = wanted.presence_penalty + wanted.frequency_penalty * counts
         yield place, row.counts.ids[:length], -penalty

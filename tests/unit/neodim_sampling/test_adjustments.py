@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from neodim_sampling.additive import add
-from neodim_sampling.parameters import AdditiveParams, WarperParams
+from neodim_sampling.adjustments import adjust
+from neodim_sampling.parameters import AdjustmentParams, WarperParams
 from neodim_sampling.pipeline import shape_scores
 from neodim_sampling.row import RowSettings, SamplingRow, TokenConstraints
 
@@ -23,7 +23,7 @@ def make_row(
 ) -> SamplingRow:
     settings = RowSettings(
         warpers=WarperParams(),
-        additive=AdditiveParams(**fields),
+        adjustments=AdjustmentParams(**fields),
         constraints=TokenConstraints(),
         n_vocab=n_vocab,
     )
@@ -34,7 +34,7 @@ def make_row(
 
 
 def added(row: SamplingRow) -> list[float]:
-    scores: list[float] = add(torch.zeros(1, N_VOCAB), [row])[0].tolist()
+    scores: list[float] = adjust(torch.zeros(1, N_VOCAB), [row])[0].tolist()
     return scores
 
 
@@ -76,7 +76,7 @@ def test_the_prompt_is_not_penalised():
 def test_scores_are_left_alone():
     scores = torch.zeros(1, N_VOCAB)
 
-    add(scores, [make_row([2], presence_penalty=1.0)])
+    adjust(scores, [make_row([2], presence_penalty=1.0)])
 
     assert scores.tolist() == [[0] * N_VOCAB]
 
@@ -84,13 +84,13 @@ def test_scores_are_left_alone():
 def test_nothing_to_add_gives_the_scores_back():
     scores = torch.randn(2, N_VOCAB)
 
-    assert add(scores, [make_row([2]), make_row([3])]) is scores
+    assert adjust(scores, [make_row([2]), make_row([3])]) is scores
 
 
 def test_nothing_is_added_to_a_row_beside_one_that_has_something():
     scores = torch.randn(2, N_VOCAB)
 
-    out = add(scores, [make_row([2]), make_row([2], presence_penalty=1.0)])
+    out = adjust(scores, [make_row([2]), make_row([2], presence_penalty=1.0)])
 
     assert torch.equal(out[0], scores[0])
     assert not torch.equal(out[1], scores[1])
@@ -99,7 +99,7 @@ def test_nothing_is_added_to_a_row_beside_one_that_has_something():
 def test_an_impossible_token_stays_impossible():
     scores = torch.full((1, N_VOCAB), -torch.inf)
 
-    out = add(scores, [make_row([2], presence_penalty=-2.0, logit_bias=((3, 100.0),))])
+    out = adjust(scores, [make_row([2], presence_penalty=-2.0, logit_bias=((3, 100.0),))])
 
     assert torch.equal(out, scores)
 
@@ -118,7 +118,7 @@ def test_a_resumed_row_counts_what_it_had():
 def test_counts_of_many_different_tokens_are_all_kept():
     row = make_row([*range(200), *range(100)], n_vocab=200, frequency_penalty=1.0)
 
-    out = add(torch.zeros(1, 200), [row])
+    out = adjust(torch.zeros(1, 200), [row])
 
     assert out[0].tolist() == [-2.0] * 100 + [-1.0] * 100
 
@@ -126,7 +126,7 @@ def test_counts_of_many_different_tokens_are_all_kept():
 def test_what_is_added_comes_before_constraints_and_warpers():
     settings = RowSettings(
         warpers=WarperParams(temperature=2.0),
-        additive=AdditiveParams(logit_bias=((0, 4.0), (1, 50.0))),
+        adjustments=AdjustmentParams(logit_bias=((0, 4.0), (1, 50.0))),
         constraints=TokenConstraints(banned_ids=(1,)),
         n_vocab=3,
     )
@@ -154,21 +154,21 @@ def rows(draw: st.DrawFn) -> SamplingRow:
 def test_a_batch_is_its_rows_one_by_one(batch: list[SamplingRow], seed: int):
     scores = torch.randn(len(batch), N_VOCAB, generator=torch.Generator().manual_seed(seed))
 
-    together = add(scores, batch)
+    together = adjust(scores, batch)
 
-    alone = [add(scores[i : i + 1], [row]) for i, row in enumerate(batch)]
+    alone = [adjust(scores[i : i + 1], [row]) for i, row in enumerate(batch)]
     assert torch.equal(together, torch.cat(alone))
 
 
 @given(row=rows(), seed=st.integers(0, 2**32))
 def test_a_row_gets_what_the_formula_says(row: SamplingRow, seed: int):
     scores = torch.randn(1, N_VOCAB, generator=torch.Generator().manual_seed(seed))
-    additive, bias = row.settings.additive, dict(row.settings.additive.logit_bias)
+    wanted, bias = row.settings.adjustments, dict(row.settings.adjustments.logit_bias)
 
-    out: Tensor = add(scores, [row])
+    out: Tensor = adjust(scores, [row])
 
     for token in range(N_VOCAB):
         count = row.generated.count(token)
         expected = float(scores[0, token]) + bias.get(token, 0.0)
-        expected -= additive.presence_penalty * (count > 0) + additive.frequency_penalty * count
+        expected -= wanted.presence_penalty * (count > 0) + wanted.frequency_penalty * count
         assert float(out[0, token]) == pytest.approx(expected, abs=1e-4)
