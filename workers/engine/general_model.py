@@ -70,7 +70,7 @@ class GeneralModel(TextModel):
         """[B, T, H], the last hidden states of [B, T] tokens."""
         self.cache.show(view)
         positions = {"position_ids": view.positions} if self._has_positions else {}
-        with scaling_scores(self._body.config, view.scales):
+        with scaling_scores(self._body.config, view.scales, view.mask.dtype):
             reply = self._body(
                 input_ids=ids,
                 attention_mask=view.mask,
