@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Mapping, Sequence
 
 import pytest
@@ -17,13 +18,14 @@ from controlled import (
 )
 from tiny_engine import FAMILIES, TinyEngine, parts, running
 from torch import Tensor
+from torch.nn.functional import cosine_similarity
 
-from neodim_sampling.parameters import WarperParams
+from neodim_sampling.parameters import AdjustmentParams, WarperParams
 from neodim_sampling.prompt_items import AttentionParams
 from workers.contract.text_result import TextResult
 from workers.engine.attention_control import AttentionControl
 from workers.engine.model_path import open_model
-from workers.engine.text_model import Run, TextModel
+from workers.engine.text_model import Outcome, Run, TextModel
 
 pytestmark = pytest.mark.model
 
@@ -265,6 +267,102 @@ def test_resumed_job_is_controlled_as_the_first_attempt_was(
     for one, other in zip(resumed.sequences, whole.sequences, strict=True):
         assert one.tokens == other.tokens
         assert told_log_probs(one) == pytest.approx(told_log_probs(other)[4:], abs=TOLERANCE)
+
+
+def like(family: str, ids: Sequence[int], threshold: float) -> dict[int, float]:
+    """Factors of all tokens of a text whose first ones are `IDS` under `FACTORS`."""
+    embeddings = parts(family)[0].get_input_embeddings().weight.detach()
+    found = dict(FACTORS)
+    for place, token in enumerate(ids):
+        if place in FACTORS:
+            continue
+        cosines = {
+            source: 1.0
+            if IDS[source] == token
+            else float(cosine_similarity(embeddings[token], embeddings[IDS[source]], dim=0))
+            for source in FACTORS
+        }
+        derived = [
+            1 - (1 - FACTORS[source]) * max(cosine, 0.0)
+            for source, cosine in cosines.items()
+            if cosine >= threshold
+        ]
+        found[place] = max(derived, default=1.0, key=lambda each: abs(math.log(each or 5e-324)))
+    return found
+
+
+@MODES
+@pytest.mark.parametrize("threshold", [0.05, 1.0])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_threshold_controls_like_tokens_of_the_prompt_and_of_what_is_generated(
+    family: str, attention: AttentionParams, threshold: float
+) -> None:
+    params = AttentionParams(is_log_additive=attention.is_log_additive, threshold=threshold)
+    # So that what is generated has a controlled token too.
+    adjustments = AdjustmentParams(logit_bias=((IDS[2], 9.0), (IDS[3], 9.0)))
+    with running(family, chunk=5) as engine:
+        result = finish(engine, IDS, FACTORS, params, n_sequences=2, adjustments=adjustments)
+
+    for sequence in result.sequences:
+        text = [*IDS, *sequence.tokens]
+        factors = like(family, text, threshold)
+        assert factors.keys() >= {1}
+        assert any(factors[place] != 1 for place in range(len(IDS), len(text)))
+        expected = expected_log_probs(family, text, factors, attention)
+        found = told_log_probs(sequence)
+        assert found == pytest.approx(log_probs_of(expected, text, len(IDS)), abs=TOLERANCE)
+
+
+@MODES
+@pytest.mark.parametrize("family", ["gpt2", "llama"])
+def test_contrastive_search_knows_the_factor_of_each_token_that_it_tries(
+    family: str, attention: AttentionParams
+) -> None:
+    params = AttentionParams(is_log_additive=attention.is_log_additive, threshold=0.0)
+    warpers = WarperParams(top_k=4, penalty_alpha=0.6)
+    with running(family) as engine:
+        result = finish(engine, IDS, FACTORS, params, warpers=warpers)
+
+    text = [*IDS, *result.sequences[0].tokens]
+    expected = expected_log_probs(family, text, like(family, text, 0.0), attention)
+    found = told_log_probs(result.sequences[0])
+    assert found == pytest.approx(log_probs_of(expected, text, len(IDS)), abs=TOLERANCE)
+
+
+def test_threshold_without_controls_does_nothing() -> None:
+    with running("gpt2") as engine:
+        plain = finish(engine, IDS, {}, ADDED)
+    with running("gpt2") as engine:
+        assert finish(engine, IDS, {}, AttentionParams(threshold=-1.0)) == plain
+
+
+@MODES
+@pytest.mark.parametrize("family", ["gpt2", "llama"])
+def test_variants_of_a_prompt_read_what_stands_before_their_control_once(
+    family: str, attention: AttentionParams, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = IDS * 4
+    requests: list[dict[int, float]] = [{}, {20: 0.1}, {30: 0.1, 31: 0.0}, {}]
+    with running(family) as engine:
+        n_read: list[int] = []
+        healthy = engine.model.read
+
+        def read(runs: Sequence[Run]) -> Outcome:
+            n_read[-1] += sum(len(run.tokens) for run in runs)
+            return healthy(runs)
+
+        monkeypatch.setattr(engine.model, "read", read)
+        found = []
+        for factors in requests:
+            n_read.append(0)
+            found.append(finish(engine, ids, factors, attention))
+
+    assert [each - 7 for each in n_read] == [48, 28, 18, 1]
+    for factors, result in zip(requests, found, strict=True):
+        text = [*ids, *result.sequences[0].tokens]
+        expected = expected_log_probs(family, text, factors, attention)
+        told = told_log_probs(result.sequences[0])
+        assert told == pytest.approx(log_probs_of(expected, text, len(ids)), abs=TOLERANCE)
 
 
 def finish(
