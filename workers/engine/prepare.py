@@ -22,6 +22,7 @@ from neodim_sampling.text.stops import StopChecker
 from workers.contract.errors import MissingCapability
 from workers.contract.text_job import TextJob
 from workers.contract.text_result import TextDelta
+from workers.engine.attention_control import AttentionControl
 from workers.engine.generation import Generation, Sink
 from workers.engine.parts import JoinedSinks
 from workers.engine.sequence import Sequence as GrowingSequence
@@ -104,6 +105,8 @@ class Preparer:
         max_new_tokens = self._room(job, len(fitted.input_ids))
         settings = self._settings(job)
         teller = TokenTeller(self._codec, is_raw=job.is_raw)
+        attention = job.prompt.attention if isinstance(job.prompt, ItemsPrompt) else None
+        control = AttentionControl.of(fitted.factors, attention) if attention else None
         sequences = [
             GrowingSequence(
                 SamplingRow(
@@ -118,6 +121,7 @@ class Preparer:
                 ends_at_match=job.stops is not None and job.stops.ends_each,
                 n_alternatives=(job.log_probs or 0) if job.needs_log_probs else None,
                 teller=teller if job.tells_tokens or job.needs_log_probs else None,
+                control=control,
             )
             for index in indexes
         ]
