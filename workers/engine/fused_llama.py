@@ -7,7 +7,7 @@ products behind them; the tokens of all rows are one matrix without padding.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -85,15 +85,22 @@ class FusedLlama(TextModel):
         order = sorted(range(len(runs)), key=lambda i: (len(runs[i].tokens) > 1, runs[i].slot))
         n_single = sum(len(run.tokens) == 1 for run in runs)
         ordered = [runs[i] for i in order]
-        if self._graphs is not None and self._graphs.can_read(ordered):
+        kept: dict[int, Tensor | None] = {layer: None for run in runs for layer in run.layers}
+        if self._graphs is not None and not kept and self._graphs.can_read(ordered):
             hidden = self._graphs.read(ordered)
         else:
             tokens = [token for run in ordered for token in run.tokens]
             attention = RunsAttention(self.cache, ordered[:n_single], ordered[n_single:])
-            hidden = self._forward(torch.tensor(tokens, device=self.device), attention)
+            hidden = self._forward(torch.tensor(tokens, device=self.device), attention, kept)
         lengths = [len(run.tokens) for run in ordered]
-        parts = dict(zip(order, hidden.split(lengths), strict=True))
-        return self._outcome(runs, [parts[i] for i in range(len(runs))])
+
+        def by_run(states: Tensor) -> list[Tensor]:
+            parts = dict(zip(order, states.split(lengths), strict=True))
+            return [parts[i] for i in range(len(runs))]
+
+        states = {layer: by_run(each) for layer, each in kept.items() if each is not None}
+        asked = [{layer: states[layer][i] for layer in run.layers} for i, run in enumerate(runs)]
+        return self._outcome(runs, by_run(hidden), asked)
 
     @torch.inference_mode()
     def try_candidates(
@@ -104,17 +111,33 @@ class FusedLlama(TextModel):
         hidden = self._forward(candidates, attention)
         return self._head(hidden).float(), hidden, attention
 
-    def _forward(self, tokens: Tensor, attention: AttentionPass) -> Tensor:
-        """[N, H], the last hidden states of [N] tokens."""
+    def _forward(
+        self,
+        tokens: Tensor,
+        attention: AttentionPass,
+        kept: MutableMapping[int, Tensor | None] | None = None,
+    ) -> Tensor:
+        """[N, H], the last hidden states of [N] tokens.
+
+        Args:
+            tokens: ids.
+            attention: to what each of them may see.
+            kept: gets the states of the layers that it names; None = of none.
+        """
+        kept = {} if kept is None else kept
         x = self._embeddings(tokens)
         turns = self._turns[attention.positions, None]
-        for layer, rows in zip(self._layers, self.cache.rows, strict=True):
+        for n, (layer, rows) in enumerate(zip(self._layers, self.cache.rows, strict=True)):
+            if n in kept:
+                kept[n] = x
             qkv = layer.qkv(self._normalise(x)).unflatten(-1, (-1, self._head_size))
             self._turn(qkv[:, : self._n_turned], turns)
             x = layer.attention_out(attention.attend(rows, qkv), x)
             gate, up = layer.gate_up(self._normalise(x)).chunk(2, dim=-1)
             x = layer.down(silu(gate).mul_(up), x)
         hidden: Tensor = self._normalise(x) * self._final_scale
+        if self.n_layers in kept:
+            kept[self.n_layers] = hidden
         return hidden
 
     def _normalise(self, x: Tensor) -> Tensor:

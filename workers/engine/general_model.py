@@ -5,7 +5,7 @@ Masks, positions and cache are made here; the layers are the library's own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -32,17 +32,18 @@ class GeneralModel(TextModel):
     @torch.inference_mode()
     def read(self, runs: Sequence[Run]) -> Outcome:
         """Read runs of tokens, single ones in one pass, longer ones in another."""
-        hidden: dict[int, Tensor] = {}
+        read: dict[int, tuple[Tensor, Mapping[int, Tensor]]] = {}
         for is_single in (True, False):
             members = [i for i, run in enumerate(runs) if (len(run.tokens) == 1) is is_single]
             if members:
                 # Neighbouring rows are read in place.
                 members.sort(key=lambda i: runs[i].slot)
-                hidden.update(zip(members, self._read([runs[i] for i in members]), strict=True))
-        return self._outcome(runs, [hidden[i] for i in range(len(runs))])
+                read.update(zip(members, self._read([runs[i] for i in members]), strict=True))
+        parts = [read[i] for i in range(len(runs))]
+        return self._outcome(runs, [each for each, _ in parts], [each for _, each in parts])
 
-    def _read(self, runs: Sequence[Run]) -> list[Tensor]:
-        """[T, H] for each run, its last hidden states.
+    def _read(self, runs: Sequence[Run]) -> list[tuple[Tensor, Mapping[int, Tensor]]]:
+        """[T, H] for each run, its last hidden states, and those of the layers that it asks for.
 
         Shorter runs are padded to the longest; what that leaves in their rows lies behind their
         own tokens, where nothing looks before it is overwritten.
@@ -52,8 +53,15 @@ class GeneralModel(TextModel):
         view = RowsView(
             self.cache, [run.slot for run in runs], [run.start for run in runs], longest
         )
-        hidden = self._forward(torch.tensor(padded, device=self.device), view)
-        return [states[: len(run.tokens)] for run, states in zip(runs, hidden, strict=True)]
+        ids = torch.tensor(padded, device=self.device)
+        layers = self._forward(ids, view, tells_layers=any(run.layers for run in runs))
+        return [
+            (
+                layers[-1][row, : len(run.tokens)],
+                {layer: layers[layer][row, : len(run.tokens)] for layer in run.layers},
+            )
+            for row, run in enumerate(runs)
+        ]
 
     @torch.inference_mode()
     def try_candidates(
@@ -61,11 +69,13 @@ class GeneralModel(TextModel):
     ) -> tuple[Tensor, Tensor, CandidatesView]:
         """Read each of several possible next tokens of one row; nothing is kept yet."""
         view = CandidatesView(self.cache, slot, start, len(candidates))
-        hidden = self._forward(candidates[:, None], view)[:, 0]
+        hidden = self._forward(candidates[:, None], view)[-1][:, 0]
         return self._head(hidden).float(), hidden, view
 
-    def _forward(self, ids: Tensor, view: RowsView | CandidatesView) -> Tensor:
-        """[B, T, H], the last hidden states of [B, T] tokens."""
+    def _forward(
+        self, ids: Tensor, view: RowsView | CandidatesView, *, tells_layers: bool = False
+    ) -> Sequence[Tensor]:
+        """[B, T, H] each, hidden states of [B, T] tokens: of every layer, or of the last alone."""
         self.cache.show(view)
         positions = {"position_ids": view.positions} if self._has_positions else {}
         reply = self._body(
@@ -73,8 +83,9 @@ class GeneralModel(TextModel):
             attention_mask=view.mask,
             cache=self.cache,
             use_cache=True,
+            output_hidden_states=tells_layers,
             return_dict=True,
             **positions,
         )
-        hidden: Tensor = reply.last_hidden_state
-        return hidden
+        layers: Sequence[Tensor] = reply.hidden_states or (reply.last_hidden_state,)
+        return layers

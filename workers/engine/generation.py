@@ -13,6 +13,7 @@ from workers.contract.text_job import TextJob
 from workers.contract.text_result import TextDelta
 from workers.engine.gpu_memory import MemoryWatch
 from workers.engine.likelihood import Likelihood
+from workers.engine.questions import Question
 from workers.engine.sequence import Sequence
 
 
@@ -37,6 +38,7 @@ class Generation:
         max_new_tokens: tokens that each sequence may get.
         sequences: one for each text asked for.
         sink: who hears of it.
+        question: what is to be found out from the prompt; None = what the job tells of it.
     """
 
     def __init__(
@@ -46,12 +48,16 @@ class Generation:
         max_new_tokens: int,
         sequences: list[Sequence],
         sink: Sink,
+        question: Question | None = None,
     ) -> None:
         self.job = job
         self.fitted = fitted
         self.max_new_tokens = max_new_tokens
+        self.question = _question_of(job) if question is None else question
         self.prompt_likelihoods: list[Likelihood] = []
-        """Of the prompt's tokens behind the first, where they are to be told."""
+        """Of the prompt's tokens from the question's first on."""
+        self.pool = self.question.pool
+        """What has seen the states of the tokens read so far."""
         self.sequences = sequences
         self.memory = MemoryWatch()
         self.is_partial = False
@@ -73,16 +79,20 @@ class Generation:
         return all(sequence.is_done for sequence in self.sequences)
 
     @property
-    def tells_prompt(self) -> bool:
-        """Whether the log-probabilities of the prompt's own tokens are asked for."""
-        prompt = self.job.prompt
-        return isinstance(prompt, PlainPrompt) and prompt.echo and self.job.log_probs is not None
+    def is_prompt_untold(self) -> bool:
+        """Whether something that is asked of the prompt is not known yet."""
+        n_tokens, first = len(self.fitted.input_ids), self.question.first_told
+        if self.pool is not None and self.pool.n_seen < n_tokens:
+            return True
+        return first is not None and len(self.prompt_likelihoods) < n_tokens - first
 
     @property
-    def is_prompt_untold(self) -> bool:
-        """Whether some of those are not known yet."""
-        n_known = len(self.prompt_likelihoods)
-        return self.tells_prompt and n_known < len(self.fitted.input_ids) - 1
+    def n_unasked(self) -> int | None:
+        """Tokens at the beginning whose states nobody needs; None = of all but the last."""
+        if self.is_contrastive or self.pool is not None:
+            return 0
+        first = self.question.first_told
+        return first - 1 if first is not None and self.is_prompt_untold else None
 
     @property
     def to_read(self) -> list[Sequence]:
@@ -148,3 +158,11 @@ class Generation:
         if error is None:
             self.publish(is_last=True)
         self._sink.end(error)
+
+
+def _question_of(job: TextJob) -> Question:
+    """What a job tells of its prompt."""
+    prompt = job.prompt
+    if isinstance(prompt, PlainPrompt) and prompt.echo and job.log_probs is not None:
+        return Question(first_told=1, n_top=job.log_probs)
+    return Question()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -22,12 +22,15 @@ class Run:
         start: tokens that the row holds before.
         tokens: at least one; what of them does not fit in the row may not be read.
         needs_scores: whether anybody asks what comes behind the last.
+        layers: whose states are asked for: 0 = the input embeddings, n = those behind the n-th
+            layer, of the last one behind the final norm.
     """
 
     slot: int
     start: int
     tokens: Sequence[int]
     needs_scores: bool = True
+    layers: tuple[int, ...] = ()
 
     @property
     def stop(self) -> int:
@@ -44,11 +47,13 @@ class Outcome:
             order of the model's choice.
         places: row of each run in `logits`; None for runs that need no scores.
         hidden: [T, H] for each run, states behind the final norm of its tokens.
+        states: the same by layer, of those that the run asks for; empty where none does.
     """
 
     logits: Tensor
     places: Sequence[int | None]
     hidden: Sequence[Tensor]
+    states: Sequence[Mapping[int, Tensor]] = ()
 
 
 class Tried(Protocol):
@@ -79,8 +84,8 @@ class TextModel(ABC):
         self.device = torch.device(model.device)
         weights = {each.data_ptr(): each for each in model.parameters()}
         self.weights_bytes = sum(each.numel() * each.element_size() for each in weights.values())
-        n_layers = model.config.num_hidden_layers
-        self.cache = SlotCache(n_layers, slots, max_length, model.dtype, self.device)
+        self.n_layers: int = model.config.num_hidden_layers
+        self.cache = SlotCache(self.n_layers, slots, max_length, model.dtype, self.device)
 
     def warm_up(self) -> None:
         """Do once what is done at the first use: allocate the cache, choose kernels."""
@@ -111,7 +116,12 @@ class TextModel(ABC):
             to keep one.
         """
 
-    def _outcome(self, runs: Sequence[Run], hidden: Sequence[Tensor]) -> Outcome:
+    def _outcome(
+        self,
+        runs: Sequence[Run],
+        hidden: Sequence[Tensor],
+        states: Sequence[Mapping[int, Tensor]] = (),
+    ) -> Outcome:
         """Score the ends of runs that need it, from each run's last hidden states [T, H]."""
         # In the order of the rows, as the next step's tokens will be: nothing is moved for that.
         scored = [i for i, run in enumerate(runs) if run.needs_scores]
@@ -120,6 +130,6 @@ class TextModel(ABC):
         for place, i in enumerate(scored):
             places[i] = place
         if not scored:
-            return Outcome(torch.empty(0), places, hidden)
+            return Outcome(torch.empty(0), places, hidden, states)
         ends = torch.cat([hidden[i][-1:] for i in scored])
-        return Outcome(self.score(ends), places, hidden)
+        return Outcome(self.score(ends), places, hidden, states)
