@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from torch import Tensor
+
+from neodim_sampling.prompt_items import AttentionParams
 
 
 class StatePool(Protocol):
@@ -45,3 +47,20 @@ class Question:
     first_told: int | None = None
     n_top: int = 0
     pool: StatePool | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextToRead:
+    """A text behind which nothing is generated.
+
+    Args:
+        ids: its tokens, at least one.
+        question: what is to be found out of it.
+        factors: for the attention that tokens get, by their places, where it is not 1.
+        attention: how those act.
+    """
+
+    ids: tuple[int, ...]
+    question: Question
+    factors: Mapping[int, float] = field(default_factory=dict)
+    attention: AttentionParams = AttentionParams()
