@@ -7,7 +7,7 @@ products behind them; the tokens of all rows are one matrix without padding.
 from __future__ import annotations
 
 import math
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Collection, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from workers.engine.decode_graphs import DecodeGraphs, record_cuda_graph
 from workers.engine.fused_attention import AttentionPass, CandidatesAttention, RunsAttention
 from workers.engine.linear import Linear
 from workers.engine.lookup_table import LookupTable
-from workers.engine.text_model import Outcome, Run, TextModel
+from workers.engine.text_model import Run, TextModel
 
 ROPE_TYPES = ("default", "linear", "llama3")
 """Position scalings that do not change with the length of the text."""
@@ -79,35 +79,36 @@ class FusedLlama(TextModel):
         if self.device.type == "cuda":
             self._graphs = DecodeGraphs(self._forward, self.cache, record_cuda_graph)
 
-    @torch.inference_mode()
-    def read(self, runs: Sequence[Run]) -> Outcome:
+    def _read(self, runs: Sequence[Run]) -> Sequence[Mapping[int, Tensor]]:
         """Read runs of tokens, all in one pass: single ones first, in the order of their rows."""
         order = sorted(range(len(runs)), key=lambda i: (len(runs[i].tokens) > 1, runs[i].slot))
         n_single = sum(len(run.tokens) == 1 for run in runs)
         ordered = [runs[i] for i in order]
-        kept: dict[int, Tensor | None] = {layer: None for run in runs for layer in run.layers}
-        if self._graphs is not None and not kept and self._graphs.can_read(ordered):
+        inner = {layer for run in runs for layer in run.layers} - {self.n_layers}
+        kept: dict[int, Tensor] = {}
+        if self._graphs is not None and not inner and self._graphs.can_read(ordered):
             hidden = self._graphs.read(ordered)
         else:
             tokens = [token for run in ordered for token in run.tokens]
             attention = RunsAttention(self.cache, ordered[:n_single], ordered[n_single:])
-            hidden = self._forward(torch.tensor(tokens, device=self.device), attention, kept)
+            ids = torch.tensor(tokens, device=self.device)
+            hidden = self._forward(ids, attention, inner, kept)
         lengths = [len(run.tokens) for run in ordered]
-
-        def by_run(states: Tensor) -> list[Tensor]:
-            parts = dict(zip(order, states.split(lengths), strict=True))
-            return [parts[i] for i in range(len(runs))]
-
-        states = {layer: by_run(each) for layer, each in kept.items() if each is not None}
-        asked = [{layer: states[layer][i] for layer in run.layers} for i, run in enumerate(runs)]
-        return self._outcome(runs, by_run(hidden), asked)
+        by_layer = {
+            layer: dict(zip(order, each.split(lengths), strict=True))
+            for layer, each in (*kept.items(), (self.n_layers, hidden))
+        }
+        return [
+            {layer: by_layer[layer][i] for layer in (self.n_layers, *run.layers)}
+            for i, run in enumerate(runs)
+        ]
 
     @torch.inference_mode()
     def try_candidates(
         self, slot: int, candidates: Tensor, start: int
     ) -> tuple[Tensor, Tensor, CandidatesAttention]:
         """Read each of several possible next tokens of one row; nothing is kept yet."""
-        attention = CandidatesAttention(self.cache, slot, start, len(candidates))
+        attention = CandidatesAttention(self.cache, slot, start, candidates.tolist())
         hidden = self._forward(candidates, attention)
         return self._head(hidden).float(), hidden, attention
 
@@ -115,20 +116,21 @@ class FusedLlama(TextModel):
         self,
         tokens: Tensor,
         attention: AttentionPass,
-        kept: MutableMapping[int, Tensor | None] | None = None,
+        inner: Collection[int] = (),
+        kept: MutableMapping[int, Tensor] | None = None,
     ) -> Tensor:
         """[N, H], the last hidden states of [N] tokens.
 
         Args:
             tokens: ids.
             attention: to what each of them may see.
-            kept: gets the states of the layers that it names; None = of none.
+            inner: layers in front of the last whose states are wanted too.
+            kept: gets those; None where none are wanted.
         """
-        kept = {} if kept is None else kept
         x = self._embeddings(tokens)
         turns = self._turns[attention.positions, None]
         for n, (layer, rows) in enumerate(zip(self._layers, self.cache.rows, strict=True)):
-            if n in kept:
+            if kept is not None and n in inner:
                 kept[n] = x
             qkv = layer.qkv(self._normalise(x)).unflatten(-1, (-1, self._head_size))
             self._turn(qkv[:, : self._n_turned], turns)
@@ -136,8 +138,6 @@ class FusedLlama(TextModel):
             gate, up = layer.gate_up(self._normalise(x)).chunk(2, dim=-1)
             x = layer.down(silu(gate).mul_(up), x)
         hidden: Tensor = self._normalise(x) * self._final_scale
-        if self.n_layers in kept:
-            kept[self.n_layers] = hidden
         return hidden
 
     def _normalise(self, x: Tensor) -> Tensor:

@@ -25,10 +25,13 @@ class Prefill:
         """Give a generation's sequences rows and put its reading in line."""
         for reading in plan_readings(generation):
             first, *others = reading.sequences
+            for each in reading.sequences:
+                if each.control is not None:
+                    each.control.learn(each.row.input_ids, self._model.embed)
             # The row may hold those whose states, which it does not keep, nobody needs.
             n_unasked = generation.n_unasked
             n_known = len(reading.tokens) if n_unasked is None else n_unasked + 1
-            known = reading.tokens[:n_known] if first.key_bias is None else []
+            known = reading.tokens[:n_known]
             reading.n_read = self._slots.give(first, known)
             for other in others:
                 self._slots.give(other, [])

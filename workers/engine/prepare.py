@@ -22,6 +22,7 @@ from neodim_sampling.text.stops import StopChecker
 from workers.contract.errors import MissingCapability
 from workers.contract.text_job import TextJob
 from workers.contract.text_result import TextDelta
+from workers.engine.attention_control import AttentionControl
 from workers.engine.generation import Generation, Sink
 from workers.engine.questions import TextToRead
 from workers.engine.sequence import Sequence as GrowingSequence
@@ -73,6 +74,8 @@ class Preparer:
         fitted = self._fit(job)
         max_new_tokens = self._room(job, len(fitted.input_ids))
         settings = self._settings(job)
+        attention = job.prompt.attention if isinstance(job.prompt, ItemsPrompt) else None
+        control = AttentionControl.of(fitted.factors, attention) if attention else None
         sequences = [
             GrowingSequence(
                 SamplingRow(
@@ -86,6 +89,7 @@ class Preparer:
                 StopChecker(job.stops),
                 ends_at_match=job.stops is not None and job.stops.ends_each,
                 n_alternatives=(job.log_probs or 0) if job.needs_log_probs else None,
+                control=control,
             )
             for index in range(job.n_sequences)
         ]
@@ -110,6 +114,7 @@ class Preparer:
             SamplingRow(settings=settings, input_ids=list(text.ids), n_preamble=0, seed=0),
             IncrementalDecoder(self._codec, ()),
             StopChecker(None),
+            control=AttentionControl.of(text.factors, text.attention),
         )
         return Generation(job, fitted, 0, [sequence], sink, text.question)
 

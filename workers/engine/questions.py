@@ -63,4 +63,4 @@ class TextToRead:
     ids: tuple[int, ...]
     question: Question
     factors: Mapping[int, float] = field(default_factory=dict)
-    attention: AttentionParams = AttentionParams()
+    attention: AttentionParams = field(default_factory=AttentionParams)

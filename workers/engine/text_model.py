@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
+from workers.engine.row_factors import IsLogAdditive
 from workers.engine.slot_cache import SlotCache
 
 
@@ -47,7 +48,7 @@ class Outcome:
             order of the model's choice.
         places: row of each run in `logits`; None for runs that need no scores.
         hidden: [T, H] for each run, states behind the final norm of its tokens.
-        states: the same by layer, of those that the run asks for; empty where none does.
+        states: the same by layer, at least of those that the run asks for.
     """
 
     logits: Tensor
@@ -75,6 +76,8 @@ class TextModel(ABC):
 
     _head: Callable[[Tensor], Tensor]
     """Scores [B, V] of last hidden states [B, H]."""
+    _embeddings: Callable[[Tensor], Tensor]
+    """Input embeddings [N, H] of ids [N]."""
     pads_prompts: bool
     """Whether runs of more than one token that are read together cost as much as the longest."""
 
@@ -96,9 +99,35 @@ class TextModel(ABC):
         """Scores [B, V] float32 of what comes behind last hidden states [B, H]."""
         return self._head(hidden).float()
 
-    @abstractmethod
+    def embed(self, ids: Sequence[int]) -> Tensor:
+        """Input embeddings [N, H] of tokens, without their places."""
+        return self._embeddings(torch.tensor(ids, device=self.device))
+
+    @torch.inference_mode()
     def read(self, runs: Sequence[Run]) -> Outcome:
-        """Read runs of tokens, of distinct rows, in one step."""
+        """Read runs of tokens, of distinct rows, in one step.
+
+        Rows whose attention is controlled are read apart from the others: what a matrix product
+        gives for a row depends, in the last bits, on how many rows are in it.
+        """
+        factors = self.cache.factors
+        passes: dict[IsLogAdditive, list[int]] = {}
+        for i, run in enumerate(runs):
+            factors.note(run.slot, run.start, run.tokens)
+            passes.setdefault(factors.mode(run.slot), []).append(i)
+        read: dict[int, Mapping[int, Tensor]] = {}
+        for members in passes.values():
+            read.update(zip(members, self._read([runs[i] for i in members]), strict=True))
+        return self._outcome(runs, list(passes.values()), read)
+
+    @abstractmethod
+    def _read(self, runs: Sequence[Run]) -> Sequence[Mapping[int, Tensor]]:
+        """Read runs of rows whose attention is controlled in the same way, or not at all.
+
+        Returns:
+            For each run, states [T, H] of its tokens by layer: of the last, behind the final norm,
+            and of those that it asks for.
+        """
 
     @abstractmethod
     def try_candidates(
@@ -119,17 +148,31 @@ class TextModel(ABC):
     def _outcome(
         self,
         runs: Sequence[Run],
-        hidden: Sequence[Tensor],
-        states: Sequence[Mapping[int, Tensor]] = (),
+        passes: Sequence[Sequence[int]],
+        read: Mapping[int, Mapping[int, Tensor]],
     ) -> Outcome:
-        """Score the ends of runs that need it, from each run's last hidden states [T, H]."""
-        # In the order of the rows, as the next step's tokens will be: nothing is moved for that.
-        scored = [i for i, run in enumerate(runs) if run.needs_scores]
-        scored.sort(key=lambda i: (len(runs[i].tokens) > 1, runs[i].slot))
+        """Score the ends of runs that need it.
+
+        Args:
+            runs: all.
+            passes: which of them were read together, and are scored so.
+            read: what reading each gave.
+        """
+        hidden = [read[i][self.n_layers] for i in range(len(runs))]
         places: list[int | None] = [None] * len(runs)
-        for place, i in enumerate(scored):
-            places[i] = place
-        if not scored:
+        logits: list[Tensor] = []
+        n_scored = 0
+        for members in passes:
+            # In the order of the rows, as the next step's tokens will be: nothing is moved then.
+            scored = [i for i in members if runs[i].needs_scores]
+            scored.sort(key=lambda i: (len(runs[i].tokens) > 1, runs[i].slot))
+            for place, i in enumerate(scored, n_scored):
+                places[i] = place
+            n_scored += len(scored)
+            if scored:
+                logits.append(self.score(torch.cat([hidden[i][-1:] for i in scored])))
+        states = [read[i] for i in range(len(runs))]
+        if not logits:
             return Outcome(torch.empty(0), places, hidden, states)
-        ends = torch.cat([hidden[i][-1:] for i in scored])
-        return Outcome(self.score(ends), places, hidden, states)
+        together = logits[0] if len(logits) == 1 else torch.cat(logits)
+        return Outcome(together, places, hidden, states)

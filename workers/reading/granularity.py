@@ -11,8 +11,9 @@ from workers.contract.reading_job import Granularity
 _WORD = re.compile(r"\S+")
 # A run that is no end is passed over at once, so that many dots take no longer than many letters.
 _SENTENCE_END = re.compile(
-    r"(?<![.!?…])[.!?…]++[\"'”’»)\]]*+(?=\s|\Z)"
-    r"|[。！？]++[」』”’）]*+"
+    r"(?<![.!?\u2026])[.!?\u2026]++[\"'\u201d\u2019\xbb)\]]*+(?=\s|\Z)"
+    # Chinese and Japanese marks have no space behind them.
+    r"|[\u3002\uff01\uff1f]++[\u300d\u300f\u201d\u2019\uff09]*+"
     r"|\n"
 )
 _PARAGRAPH_END = re.compile(r"\n\s*\n")
