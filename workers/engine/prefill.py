@@ -28,9 +28,10 @@ class Prefill:
             for each in reading.sequences:
                 if each.control is not None:
                     each.control.learn(each.row.input_ids, self._model.embed)
-            # These need the states of all tokens, which rows do not keep.
-            needs_all = generation.is_contrastive or generation.is_prompt_untold
-            known = [] if needs_all else reading.tokens
+            # The row may hold those whose states, which it does not keep, nobody needs.
+            n_unasked = generation.n_unasked
+            n_known = len(reading.tokens) if n_unasked is None else n_unasked + 1
+            known = reading.tokens[:n_known]
             reading.n_read = self._slots.give(first, known)
             for other in others:
                 self._slots.give(other, [])
