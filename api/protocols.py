@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from flask_smorest import Blueprint
@@ -50,11 +51,13 @@ class Room:
         blueprint: the endpoints.
         prefixes: starts of their paths, for which `error_body` writes the errors.
         error_body: how errors are written there.
+        suffixes: ends of their paths, where those begin like another room's.
     """
 
     blueprint: Blueprint
     prefixes: tuple[str, ...]
     error_body: ErrorBody
+    suffixes: tuple[str, ...] = ()
 
 
 class Protocols:
@@ -88,12 +91,13 @@ class Protocols:
 
 
 def error_body_by_path(rooms: Sequence[Room], default: ErrorBody) -> Callable[[str], ErrorBody]:
-    """How errors are written, by path: that of the longest prefix, else the default."""
+    """How errors are written, by path: that of a suffix or the longest prefix, else the default."""
     bodies = {prefix: room.error_body for room in rooms for prefix in room.prefixes}
     longest_first = sorted(bodies, key=len, reverse=True)
 
     def error_body(path: str) -> ErrorBody:
-        found = (bodies[prefix] for prefix in longest_first if path.startswith(prefix))
-        return next(found, default)
+        of_ends = (room.error_body for room in rooms if path.endswith(room.suffixes))
+        of_starts = (bodies[prefix] for prefix in longest_first if path.startswith(prefix))
+        return next(chain(of_ends, of_starts), default)
 
     return error_body

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import time
+from pathlib import Path
 
 from neodim_sampling.prompts import ChatPrompt
 from workers.contract.attempts import Attempt, AttemptStore, Progress
@@ -25,8 +26,10 @@ from workers.contract.text_result import (
     TextResult,
     TokenScore,
 )
+from workers.contract.tokenizer_store import TokenizerFile, TokenizerStore
 
 MODEL = "scripted"
+TOKENIZER = Path(__file__).parents[1] / "data" / "tiny" / "llama" / "tokenizer.json"
 DEFAULT_TOKENS = 4
 
 
@@ -58,10 +61,12 @@ class ScriptedWorker:
             pid=1,
             started_ms=0,
         )
+        self._tokenizers = TokenizerStore(client)
         self._stop = threading.Event()
         self._threads = [threading.Thread(target=self._run) for _ in range(hands)]
 
     def __enter__(self) -> ScriptedWorker:
+        self._tokenizers.keep(MODEL, TokenizerFile.of(TOKENIZER.read_text()))
         self._fleet.report(self._card)
         for thread in self._threads:
             thread.start()
