@@ -5,8 +5,9 @@ from __future__ import annotations
 from flask import Response
 from flask_smorest import Blueprint
 
-from api.aleph_alpha.error_body import AlephAlphaErrorSchema, render_error
+from api.aleph_alpha.errors import AlephAlphaErrorSchema, error_status, render_error
 from api.aleph_alpha.models import API_VERSION, AvailableModelSchema, available_models
+from api.aleph_alpha.paths import with_version
 from api.documentation import JSON, document
 from api.protocols import Room
 from api.replies import json_reply
@@ -56,7 +57,11 @@ def tokenizer(name: str) -> Response:
 
 ROOM = Room(
     blueprint=blueprint,
-    prefixes=("/version", "/v1/version", "/models_available", "/v1/models_available"),
-    suffixes=("/tokenizer",),
     error_body=render_error,
+    error_status=error_status,
+    paths=(
+        *with_version("/version"),
+        *with_version("/models_available"),
+        *with_version("/models/*/tokenizer"),
+    ),
 )

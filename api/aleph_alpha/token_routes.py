@@ -5,7 +5,8 @@ from __future__ import annotations
 from flask import Response, request
 from flask_smorest import Blueprint
 
-from api.aleph_alpha.error_body import AlephAlphaErrorSchema, render_error
+from api.aleph_alpha.errors import AlephAlphaErrorSchema, error_status, render_error
+from api.aleph_alpha.paths import with_version
 from api.aleph_alpha.token_schema import (
     DetokenizedSchema,
     DetokenizeSchema,
@@ -23,7 +24,7 @@ from workers.contract.errors import InvalidParams
 blueprint = Blueprint("aleph_alpha_tokens", __name__, description="Tokens, for Aleph Alpha clients")
 
 _TOKENIZE, _DETOKENIZE = TokenizeSchema(), DetokenizeSchema()
-_REFUSED = (400, 401, 404, 413, 415, 503)
+_REFUSED = (400, 401, 404, 503)
 
 
 @document(
@@ -63,6 +64,7 @@ def detokenize() -> Response:
 
 ROOM = Room(
     blueprint=blueprint,
-    prefixes=("/tokenize", "/v1/tokenize", "/detokenize", "/v1/detokenize"),
     error_body=render_error,
+    error_status=error_status,
+    paths=(*with_version("/tokenize"), *with_version("/detokenize")),
 )

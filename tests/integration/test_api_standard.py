@@ -10,7 +10,7 @@ import pytest
 from api_client import make_client
 from scripted_worker import MODEL, ScriptedWorker
 
-from api.standard import answer_stream
+from api import answer_stream
 from workers.contract.redis_client import connect
 
 pytestmark = pytest.mark.redis

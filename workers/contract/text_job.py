@@ -45,6 +45,8 @@ class TextJob:
         adjustments: biases, and penalties on what occurred.
         is_raw: whether special tokens are part of the text, for stop strings too, and tokens are
             told as they are spelt by themselves.
+        answer_fields: of the answer, those that are there only where a request asks for them; for
+            whoever writes the answer, workers hand them on.
         user: who asks, in the client's words; "" = not said.
         warpers: how scores become probabilities.
         penalty: repetition penalty; None = off.
@@ -61,6 +63,7 @@ class TextJob:
     log_probs: int | None = None
     adjustments: AdjustmentParams = field(default_factory=AdjustmentParams)
     is_raw: bool = False
+    answer_fields: tuple[str, ...] = ()
     user: str = ""
     warpers: WarperParams = field(default_factory=WarperParams)
     penalty: RepetitionPenaltyParams | None = None

@@ -163,7 +163,7 @@ class Preparer:
         if isinstance(job.prompt, PreamblePrompt):
             return "max_total_tokens"
         if n_input < self._max_length:
-            return "max_tokens"
+            return "maximum_tokens" if isinstance(job.prompt, ItemsPrompt) else "max_tokens"
         return "messages" if isinstance(job.prompt, ChatPrompt) else "prompt"
 
     def _check_ids(self, job: TextJob) -> None:
