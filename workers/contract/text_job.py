@@ -105,8 +105,8 @@ class TextJob:
 
     @property
     def has_independent_sequences(self) -> bool:
-        """Whether no sequence has to wait for what becomes of the others."""
-        return self.stops is None or self.stops.ends_each
+        """Whether no sequence has to wait for what becomes of the others, as Neodim's have to."""
+        return not isinstance(self.prompt, PreamblePrompt)
 
     @property
     def needs_log_probs(self) -> bool:

@@ -103,8 +103,7 @@ class Preparer:
         fitted = self._fit(job)
         max_new_tokens = self._room(job, len(fitted.input_ids))
         settings = self._settings(job)
-        codec = self._codec.showing_special() if job.is_raw else self._codec
-        teller = TokenTeller(codec, is_raw=job.is_raw)
+        teller = TokenTeller(self._codec, is_raw=job.is_raw)
         sequences = [
             GrowingSequence(
                 SamplingRow(
@@ -114,7 +113,7 @@ class Preparer:
                     seed=job.seed,
                     sequence=index,
                 ),
-                IncrementalDecoder(codec, fitted.input_ids),
+                IncrementalDecoder(teller.codec, fitted.input_ids),
                 StopChecker(job.stops),
                 ends_at_match=job.stops is not None and job.stops.ends_each,
                 n_alternatives=(job.log_probs or 0) if job.needs_log_probs else None,

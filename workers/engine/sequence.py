@@ -119,7 +119,10 @@ class Sequence:
         self.decoder.push(token)
         if self._teller is not None:
             whole = self.decoder.final_text() if self.is_end_of_text else self.decoder.stable_text
-            self.told.append(self._teller.tell(token, whole[n_before:], self.likelihood))
+            told = self._teller.tell(
+                token, whole[n_before:], self.likelihood, is_end=self.is_end_of_text
+            )
+            self.told.append(told)
             self.likelihood = None
         if self.match is None:
             text = self.decoder.stable_text

@@ -15,30 +15,36 @@ class TokenTeller:
 
     Args:
         codec: the model's.
-        is_raw: whether tokens are spelt by themselves, and special ones marked.
+        is_raw: whether special tokens are part of the text, and tokens told as they are spelt by
+            themselves.
     """
 
     def __init__(self, codec: TextCodec, *, is_raw: bool) -> None:
-        self._codec = codec
+        self.codec = codec.showing_special() if is_raw else codec
+        """What spells the texts whose tokens are told."""
+        self._hidden_ids = codec.ignored_ids
         self._is_raw = is_raw
 
-    def tell(self, token: int, text: str, likelihood: Likelihood | None) -> TokenScore:
+    def tell(
+        self, token: int, text: str, likelihood: Likelihood | None, *, is_end: bool = False
+    ) -> TokenScore:
         """What is told of a token.
 
         Args:
             token: its id.
             text: what it adds to the text.
             likelihood: None = not known, as of a text's first token, or not asked for.
+            is_end: whether it ended the text, and so is special whatever it spells elsewhere.
         """
-        spell = self._codec.alone if self._is_raw else self._codec.piece
+        spell = self.codec.alone if self._is_raw else self.codec.piece
         top = likelihood.top if likelihood is not None else ()
         return TokenScore(
             token=token,
             text=text,
             log_prob=None if likelihood is None else likelihood.log_prob,
             top=tuple(Alternative(id_, spell(id_), value) for id_, value in top),
-            alone=self._codec.alone(token) if self._is_raw else "",
-            is_special=self._is_raw and token in self._codec.special_ids,
+            alone=self.codec.alone(token) if self._is_raw else "",
+            is_special=self._is_raw and (is_end or token in self._hidden_ids),
         )
 
     def tell_all(
@@ -50,7 +56,7 @@ class TokenTeller:
             tokens: their ids.
             likelihoods: of the first ones; nothing is known of those behind.
         """
-        decoder = IncrementalDecoder(self._codec, [])
+        decoder = IncrementalDecoder(self.codec, [])
         told = []
         for n, token in enumerate(tokens):
             n_before = len(decoder.stable_text)
