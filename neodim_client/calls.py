@@ -11,7 +11,7 @@ from urllib.parse import quote
 from neodim_client.answers import Answer, reading
 from neodim_client.completion_request import CompletionRequest
 from neodim_client.generate import GenerateRequest, GenerateResponse
-from neodim_client.jobs import COMPLETE, NEODIM, Job
+from neodim_client.jobs import ALEPH_ALPHA, NEODIM, Job
 from neodim_client.models import ModelInfo
 from neodim_client.wire import Json
 
@@ -115,7 +115,7 @@ def submit(
     elif isinstance(request, CompletionRequest):
         if model is None:
             raise ValueError("model: a completion needs the name of one")
-        body = {"protocol": COMPLETE, "request": {**request.to_json(), "model": model}}
+        body = {"protocol": ALEPH_ALPHA, "request": {**request.to_json(), "model": model}}
     elif protocol is None:
         raise ValueError("protocol: a request in JSON needs the name of one, such as 'chat'")
     else:

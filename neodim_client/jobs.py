@@ -16,11 +16,11 @@ from neodim_client.wire import Json
 R = TypeVar("R")
 
 NEODIM = "neodim"
-COMPLETE = "complete"
+ALEPH_ALPHA = "aleph_alpha"
 
 _RESULTS: Mapping[str, Callable[[Json], Any]] = {
     NEODIM: GenerateResponse.from_json,
-    COMPLETE: CompletionResponse.from_json,
+    ALEPH_ALPHA: CompletionResponse.from_json,
 }
 """How results are read, by protocol; those of other protocols stay JSON."""
 
