@@ -10,6 +10,7 @@ from flask import Flask
 from flask_smorest import Api
 
 from api import auth, cors, docs, errors, health, request_id, services
+from api.aleph_alpha import routes as aleph_alpha
 from api.bell import Bell
 from api.fleet_view import FleetView
 from api.images import routes as images
@@ -18,7 +19,7 @@ from api.jobs import routes as jobs
 from api.neodim import routes as neodim
 from api.node import routes as node
 from api.node.acting import make_node
-from api.protocols import Protocols, Room, error_body_by_path
+from api.protocols import Protocols, Room, error_answer_by_path
 from api.settings import Settings, read_settings, redis_address
 from api.standard import routes as standard
 from api.submission import Submission
@@ -29,11 +30,18 @@ from workers.contract.settings import VERSION
 from workers.contract.store import JobStore
 from workers.contract.tickets import make_celery, send_ticket
 
-PROTOCOLS = (neodim.NEODIM, standard.CHAT, standard.COMPLETION)
-ROOMS: tuple[Room, ...] = (neodim.ROOM, standard.ROOM, images.ROOM, jobs.ROOM, health.ROOM)
+PROTOCOLS = (neodim.NEODIM, standard.CHAT, standard.COMPLETION, aleph_alpha.COMPLETION)
+ROOMS: tuple[Room, ...] = (
+    neodim.ROOM,
+    standard.ROOM,
+    aleph_alpha.ROOM,
+    images.ROOM,
+    jobs.ROOM,
+    health.ROOM,
+)
 
-error_body_at = error_body_by_path((*ROOMS, node.ROOM), default=neodim.ROOM.error_body)
-"""How errors are written, by path."""
+error_answer_at = error_answer_by_path((*ROOMS, node.ROOM), default=neodim.ROOM)
+"""How errors are answered, by path."""
 
 
 def create_app(settings: Settings | None = None) -> Flask:
@@ -61,7 +69,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     for room in (*ROOMS, *_optional_rooms(settings)):
         api.register_blueprint(room.blueprint)
     docs.install(app, api.spec.to_dict())
-    errors.install(app, error_body_at)
+    errors.install(app, error_answer_at)
     return app
 
 
