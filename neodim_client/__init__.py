@@ -55,6 +55,7 @@ from neodim_client.generate import GeneratedSequence, GenerateRequest, GenerateR
 from neodim_client.jobs import (
     Job,
     JobEnded,
+    JobEvent,
     JobProblem,
     JobState,
     Progress,
@@ -109,6 +110,7 @@ __all__ = [
     "JobCancelled",
     "JobEnded",
     "JobError",
+    "JobEvent",
     "JobFailed",
     "JobNotFound",
     "JobProblem",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any, TypeVar
 
 import httpx
@@ -48,7 +48,7 @@ class AsyncDriver:
             outcome = await hands.do(action)
         return action.value
 
-    async def iterate(self, steps: StreamSteps[T]) -> AsyncIterator[T]:
+    async def iterate(self, steps: StreamSteps[T]) -> AsyncGenerator[T, None]:
         """The items that steps tell; the connection is closed when nobody wants more."""
         hands = _Hands(self._http, self._server)
         outcome: Outcome | Failure = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Any, TypeVar, overload
 
 from neodim_client import calls
@@ -11,7 +11,7 @@ from neodim_client.completion import CompletionResponse
 from neodim_client.completion_request import CompletionRequest
 from neodim_client.generate import GenerateRequest, GenerateResponse
 from neodim_client.job_calls import id_of
-from neodim_client.jobs import Job, JobEnded, StateChanged, TextAdded
+from neodim_client.jobs import Job, JobEvent
 from neodim_client.progress_bar import shown_progress
 from neodim_client.retrying import RetryPolicy
 from neodim_client.steps import result_of
@@ -107,20 +107,20 @@ class AsyncJobs:
     @overload
     def events(
         self, job: Job[R], *, after: str | None = None
-    ) -> AsyncIterator[StateChanged | TextAdded | JobEnded[R]]: ...
+    ) -> AsyncGenerator[JobEvent[R], None]: ...
 
     @overload
     def events(
         self, job: str, *, after: str | None = None
-    ) -> AsyncIterator[StateChanged | TextAdded | JobEnded[Any]]: ...
+    ) -> AsyncGenerator[JobEvent[Any], None]: ...
 
     def events(
         self, job: Job[Any] | str, *, after: str | None = None
-    ) -> AsyncIterator[StateChanged | TextAdded | JobEnded[Any]]:
+    ) -> AsyncGenerator[JobEvent[Any], None]:
         """What happens to a job, to its end, each event once.
 
-        When the connection breaks the stream is taken up behind the last event. Leaving it does
-        nothing to the job.
+        When the connection breaks the stream is taken up behind the last event. Leaving it, or
+        `aclose()`, does nothing to the job.
 
         Args:
             job: which one, or its id.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from types import TracebackType
 from typing import TypeVar
 
@@ -101,11 +101,11 @@ class Client:
 
     def complete_with_streaming(
         self, request: CompletionRequest, model: str
-    ) -> Iterator[StreamItem]:
-        """Completions of a prompt, piece by piece; leaving the stream cancels the rest.
+    ) -> Generator[StreamItem, None, None]:
+        """Completions of a prompt, piece by piece.
 
-        Nothing is sent before the first item is asked for. A stream that breaks off raises
-        `BrokenStream`.
+        Nothing is sent before the first item is asked for. Leaving the stream, or its
+        `close()`, cancels the rest. One that breaks off raises `BrokenStream`.
         """
         return self._driver.iterate(completion_items(calls.stream(request, model), self._retries))
 

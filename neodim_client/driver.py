@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import Any, TypeVar
 
 import httpx
@@ -48,7 +48,7 @@ class Driver:
             outcome = hands.do(action)
         return action.value
 
-    def iterate(self, steps: StreamSteps[T]) -> Iterator[T]:
+    def iterate(self, steps: StreamSteps[T]) -> Generator[T, None, None]:
         """The items that steps tell; the connection is closed when nobody wants more."""
         hands = _Hands(self._http, self._server)
         outcome: Outcome | Failure = None

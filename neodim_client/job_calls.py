@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any, TypeVar, overload
 
 from neodim_client import calls
@@ -10,7 +10,7 @@ from neodim_client.completion import CompletionResponse
 from neodim_client.completion_request import CompletionRequest
 from neodim_client.driver import Driver
 from neodim_client.generate import GenerateRequest, GenerateResponse
-from neodim_client.jobs import Job, JobEnded, StateChanged, TextAdded
+from neodim_client.jobs import Job, JobEvent
 from neodim_client.progress_bar import shown_progress
 from neodim_client.retrying import RetryPolicy
 from neodim_client.steps import result_of
@@ -100,20 +100,20 @@ class Jobs:
     @overload
     def events(
         self, job: Job[R], *, after: str | None = None
-    ) -> Iterator[StateChanged | TextAdded | JobEnded[R]]: ...
+    ) -> Generator[JobEvent[R], None, None]: ...
 
     @overload
     def events(
         self, job: str, *, after: str | None = None
-    ) -> Iterator[StateChanged | TextAdded | JobEnded[Any]]: ...
+    ) -> Generator[JobEvent[Any], None, None]: ...
 
     def events(
         self, job: Job[Any] | str, *, after: str | None = None
-    ) -> Iterator[StateChanged | TextAdded | JobEnded[Any]]:
+    ) -> Generator[JobEvent[Any], None, None]:
         """What happens to a job, to its end, each event once.
 
-        When the connection breaks the stream is taken up behind the last event. Leaving it does
-        nothing to the job.
+        When the connection breaks the stream is taken up behind the last event. Leaving it, or
+        `close()`, does nothing to the job.
 
         Args:
             job: which one, or its id.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from neodim_client.completion import CompletionResponse
 from neodim_client.errors import JobCancelled, JobError, JobFailed
@@ -189,6 +189,10 @@ class JobEnded(Generic[R]):
 
     id: str
     job: Job[R]
+
+
+JobEvent: TypeAlias = StateChanged | TextAdded | JobEnded[R]
+"""What a job's stream tells."""
 
 
 def _progress(json: Json) -> Progress:

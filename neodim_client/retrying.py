@@ -18,7 +18,8 @@ class RetryPolicy:
 
     Args:
         attempts: tries in all, 1 = none is repeated.
-        total_s: seconds from the first try to the last one's beginning.
+        total_s: seconds from the first failure to the last try's beginning: a try itself may wait
+            long in the server's line.
         first_wait_s: wait behind the first try.
         longest_wait_s: what waits double up to.
 
@@ -64,7 +65,7 @@ class Retries:
     def begin_anew(self) -> None:
         """Forget what failed: it went on in between."""
         self._n_failed = 0
-        self._began = self._clock()
+        self._failed_first: float | None = None
 
     def next_wait_s(self, asked_s: float | None = None) -> float | None:
         """Seconds to wait before the next try, None = there is to be none.
@@ -72,12 +73,14 @@ class Retries:
         Args:
             asked_s: what the server wants at least, None = it does not say.
         """
-        policy = self._policy
+        policy, now = self._policy, self._clock()
+        if self._failed_first is None:
+            self._failed_first = now
         self._n_failed += 1
         # From some power on a float cannot hold it, and the wait is long past its bound.
         doubled_s = policy.first_wait_s * 2.0 ** min(self._n_failed - 1, 60)
         wait_s = min(doubled_s, policy.longest_wait_s) * (1 - self._chance() / 2)
         if asked_s is not None and asked_s >= wait_s:
             wait_s = asked_s + policy.first_wait_s * self._chance()
-        is_late = self._clock() - self._began + wait_s > policy.total_s
+        is_late = now + wait_s > self._failed_first + policy.total_s
         return None if self._n_failed >= policy.attempts or is_late else wait_s

@@ -10,7 +10,7 @@ from neodim_client.answers import Answer, parse
 from neodim_client.calls import Call
 from neodim_client.completion import CompletionSummary, StreamItem, stream_item
 from neodim_client.errors import BrokenStream, ConnectionFailed, InvalidAnswer, TimedOut
-from neodim_client.jobs import Job, JobEnded, JobState, StateChanged, TextAdded
+from neodim_client.jobs import Job, JobEnded, JobEvent, JobState, StateChanged, TextAdded
 from neodim_client.retrying import Retries, RetryPolicy
 from neodim_client.sse import EventReader, ServerSentEvent
 from neodim_client.steps import Open, Pause, Read, Steps, StreamSteps, Tell, answer_to
@@ -21,10 +21,8 @@ SILENCE_S = 60.0
 LIVELY_S = 10.0
 """A stream that lasted so long did not fail at once, even if nothing happened to its job."""
 
-Event = StateChanged | TextAdded | JobEnded[Any]
 
-
-def job_events(job_id: str, after: str | None, policy: RetryPolicy) -> StreamSteps[Event]:
+def job_events(job_id: str, after: str | None, policy: RetryPolicy) -> StreamSteps[JobEvent[Any]]:
     """Follow a job's events to its end, each once, however often the connection breaks.
 
     Args:
@@ -108,7 +106,7 @@ def _read() -> Steps[bytes | str]:
     return piece
 
 
-def _event(event: ServerSentEvent) -> Event | None:
+def _event(event: ServerSentEvent) -> JobEvent[Any] | None:
     """A job's event; None for a kind that a newer server may have."""
     if event.kind == "state":
         return parse(event.text, lambda json: StateChanged(event.id, JobState(json["state"])))

@@ -41,6 +41,14 @@ def test_waits_end_with_the_time() -> None:
     assert waits(policy) == [1, 2, 4]
 
 
+def test_time_that_the_first_try_took_does_not_count() -> None:
+    moments = iter([500.0, 505.0, 511.0])
+    policy = RetryPolicy(attempts=100, total_s=10, first_wait_s=1, longest_wait_s=1)
+    retries = Retries(policy, clock=lambda: next(moments), chance=lambda: 0.0)
+
+    assert [retries.next_wait_s() for _ in range(3)] == [1, 1, None]
+
+
 def test_asked_wait_is_never_shortened() -> None:
     policy = RetryPolicy(attempts=3, first_wait_s=1, longest_wait_s=1)
 
