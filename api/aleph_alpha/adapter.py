@@ -6,6 +6,7 @@ import secrets
 from collections.abc import Mapping
 from typing import Any
 
+from api.aleph_alpha.attention_schema import attention_of
 from api.aleph_alpha.schema import AlephAlphaCompletionSchema
 from api.aleph_alpha.tokens import COMPLETION_TOKENS, LOG_PROBS, RAW_COMPLETION
 from api.request_schema import load as load_fields
@@ -16,7 +17,7 @@ from neodim_sampling.parameters import (
     StopParams,
     WarperParams,
 )
-from neodim_sampling.prompt_items import AttentionParams, ItemsPrompt
+from neodim_sampling.prompt_items import ItemsPrompt
 from neodim_sampling.text.optimising import optimised
 from workers.contract.errors import InvalidParams, MissingCapability
 from workers.contract.text_job import SEED_LIMIT, TextJob
@@ -105,10 +106,7 @@ def _prompt(fields: Mapping[str, Any]) -> ItemsPrompt:
     read = sent if fields["disable_optimizations"] else optimised(sent)
     return ItemsPrompt(
         items=read,
-        attention=AttentionParams(
-            is_log_additive=fields["control_log_additive"],
-            threshold=fields["contextual_control_threshold"],
-        ),
+        attention=attention_of(fields),
         echo=fields["echo"],
         is_changed=read != sent,
     )

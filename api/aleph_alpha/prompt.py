@@ -53,7 +53,7 @@ class TokenOverlap(StrEnum):
     COMPLETE = "complete"
 
 
-class _Ids(fields.Field[tuple[int, ...]]):
+class TokenIds(fields.Field[tuple[int, ...]]):
     """Token ids; whether the model has them is for its worker to say."""
 
     default_error_messages = REQUIRED
@@ -120,7 +120,7 @@ class _TextSchema(OpenSchema):
 
 
 class _IdsSchema(OpenSchema):
-    data = _Ids(required=True)
+    data = TokenIds(required=True)
     controls = _Controls(_TokenControlSchema())
 
 

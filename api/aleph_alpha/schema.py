@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from marshmallow import Schema, fields
 
-from api.aleph_alpha.open_schema import OpenSchema
+from api.aleph_alpha.attention_schema import AttentionSchema
 from api.aleph_alpha.prompt import PromptItems
 from api.fields import MAX_WORDS, Flag, Number, Object, Text, Texts, Whole, says
 from api.logit_bias import LogitBias
@@ -16,10 +16,9 @@ MAX_COMPLETIONS = 100
 MAX_STOPS = 100
 
 
-class AlephAlphaCompletionSchema(OpenSchema):
+class AlephAlphaCompletionSchema(AttentionSchema):
     """A request of `POST /complete`; names beside these are not looked at."""
 
-    model = Text(required=True, metadata=says("Which model, as /models_available lists them."))
     prompt = PromptItems(
         required=True, metadata=says("A string, or a list of texts, token ids and pictures.")
     )
@@ -109,15 +108,6 @@ class AlephAlphaCompletionSchema(OpenSchema):
     )
     completion_bias_exclusion_first_token_only = Flag(
         load_default=False, metadata=says("Whether that binds the first token only.")
-    )
-    contextual_control_threshold = Number(
-        low=-1,
-        high=1,
-        load_default=None,
-        metadata=says("Similarity from which on controls reach other tokens; null = they do not."),
-    )
-    control_log_additive = Flag(
-        load_default=True, metadata=says("Whether controls multiply the weight of attention.")
     )
     steering_concepts = Texts(
         most=MAX_WORDS, load_default=[], metadata=says("Refused unless it is empty.")

@@ -10,11 +10,15 @@ from __future__ import annotations
 import re
 import threading
 import time
+from pathlib import Path
+
+from scripted_reading import reading_result_of
 
 from neodim_sampling.prompt_items import ItemsPrompt, PromptItem, TextItem
 from neodim_sampling.prompts import ChatPrompt
 from workers.contract.attempts import Attempt, AttemptStore, Progress
 from workers.contract.fleet import Fleet, WorkerCard, WorkerState
+from workers.contract.reading_job import EmbeddingJob, ReadingJob
 from workers.contract.redis_client import connect
 from workers.contract.text_job import TextJob
 from workers.contract.text_result import (
@@ -27,8 +31,10 @@ from workers.contract.text_result import (
     TextResult,
     TokenScore,
 )
+from workers.contract.tokenizer_store import TokenizerFile, TokenizerStore
 
 MODEL = "scripted"
+TOKENIZER = Path(__file__).parents[1] / "data" / "tiny" / "llama" / "tokenizer.json"
 DEFAULT_TOKENS = 4
 END = "<|end|>"
 
@@ -61,10 +67,12 @@ class ScriptedWorker:
             pid=1,
             started_ms=0,
         )
+        self._tokenizers = TokenizerStore(client)
         self._stop = threading.Event()
         self._threads = [threading.Thread(target=self._run) for _ in range(hands)]
 
     def __enter__(self) -> ScriptedWorker:
+        self._tokenizers.keep(MODEL, TokenizerFile.of(TOKENIZER.read_text()))
         self._fleet.report(self._card)
         for thread in self._threads:
             thread.start()
@@ -88,6 +96,9 @@ class ScriptedWorker:
         order, _, code = script_of(job).partition(" ")
         if order == "fail":
             self._attempts.fail(attempt, code, "it was to fail")
+            return
+        if not isinstance(job, TextJob):
+            self._attempts.succeed(attempt, reading_result_of(job))
             return
         n_done = n_batches = 0
         is_cancelled = attempt.is_cancelled
@@ -121,8 +132,10 @@ class ScriptedWorker:
         ]
 
 
-def script_of(job: TextJob) -> str:
+def script_of(job: TextJob | ReadingJob) -> str:
     """What a job tells its worker to do."""
+    if isinstance(job, EmbeddingJob):
+        return ""
     if isinstance(job.prompt, ChatPrompt):
         return job.prompt.messages[-1].content
     if isinstance(job.prompt, ItemsPrompt):
