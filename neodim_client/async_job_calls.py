@@ -9,6 +9,9 @@ from neodim_client import calls
 from neodim_client.async_driver import AsyncDriver
 from neodim_client.completion import CompletionResponse
 from neodim_client.completion_request import CompletionRequest
+from neodim_client.embedding import EmbeddingRequest, EmbeddingResponse
+from neodim_client.evaluation import EvaluationRequest, EvaluationResponse
+from neodim_client.explanation import ExplanationRequest, ExplanationResponse
 from neodim_client.generate import GenerateRequest, GenerateResponse
 from neodim_client.job_calls import id_of
 from neodim_client.jobs import Job, JobEvent
@@ -47,11 +50,24 @@ class AsyncJobs:
     ) -> Job[CompletionResponse]: ...
 
     @overload
+    async def submit(self, request: EmbeddingRequest, *, model: str) -> Job[EmbeddingResponse]: ...
+
+    @overload
+    async def submit(
+        self, request: EvaluationRequest, *, model: str
+    ) -> Job[EvaluationResponse]: ...
+
+    @overload
+    async def submit(
+        self, request: ExplanationRequest, *, model: str
+    ) -> Job[ExplanationResponse]: ...
+
+    @overload
     async def submit(self, request: Json, *, protocol: str) -> Job[dict[str, Any]]: ...
 
     async def submit(
         self,
-        request: GenerateRequest | CompletionRequest | Json,
+        request: calls.Submitted,
         *,
         model: str | None = None,
         protocol: str | None = None,
@@ -62,7 +78,7 @@ class AsyncJobs:
 
         Args:
             request: what is to be done, as JSON for a protocol that has no type here.
-            model: that of a completion.
+            model: that of a request which does not name it itself.
             protocol: that of a request in JSON, such as `chat`.
 
         Raises:

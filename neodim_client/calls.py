@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 from urllib.parse import quote
 
 from neodim_client.answers import Answer, reading
 from neodim_client.completion_request import CompletionRequest
+from neodim_client.embedding import EmbeddingRequest
+from neodim_client.evaluation import EvaluationRequest
+from neodim_client.explanation import ExplanationRequest
 from neodim_client.generate import GenerateRequest, GenerateResponse
-from neodim_client.jobs import ALEPH_ALPHA, NEODIM, Job
+from neodim_client.jobs import COMPLETION, EMBEDDING, EVALUATION, EXPLANATION, NEODIM, Job
 from neodim_client.models import ModelInfo
 from neodim_client.wire import Json
 
@@ -19,6 +22,25 @@ T = TypeVar("T")
 
 STREAM_HEADERS = {"Accept": "text/event-stream", "Accept-Encoding": "identity"}
 """A compressed stream could keep back what is already there."""
+
+
+Submitted: TypeAlias = (
+    GenerateRequest
+    | CompletionRequest
+    | EmbeddingRequest
+    | EvaluationRequest
+    | ExplanationRequest
+    | Json
+)
+"""What can be a job; JSON where this package has no type for it."""
+
+_PROTOCOLS: Mapping[type[Any], str] = {
+    CompletionRequest: COMPLETION,
+    EmbeddingRequest: EMBEDDING,
+    EvaluationRequest: EVALUATION,
+    ExplanationRequest: EXPLANATION,
+}
+"""Of requests that do not name their model."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,29 +119,28 @@ def version() -> Call[str]:
     return Call(method="GET", path="/version", read=lambda answer: answer.content.decode().strip())
 
 
-def submit(
-    request: GenerateRequest | CompletionRequest | Json, model: str | None, protocol: str | None
-) -> Call[Job[Any]]:
+def submit(request: Submitted, model: str | None, protocol: str | None) -> Call[Job[Any]]:
     """`POST /v1/jobs`. It may not be repeated once it was sent: there would be two jobs.
 
     Args:
-        request: what is to be done, as JSON where this package has no type for it.
-        model: that of a completion; others name theirs themselves.
+        request: what is to be done.
+        model: that of a request which does not name it itself.
         protocol: that of a request in JSON.
 
     Raises:
         ValueError: model or protocol is missing.
     """
     if isinstance(request, GenerateRequest):
-        body: dict[str, Any] = {"protocol": NEODIM, "request": request.to_json()}
-    elif isinstance(request, CompletionRequest):
-        if model is None:
-            raise ValueError("model: a completion needs the name of one")
-        body = {"protocol": ALEPH_ALPHA, "request": {**request.to_json(), "model": model}}
-    elif protocol is None:
-        raise ValueError("protocol: a request in JSON needs the name of one, such as 'chat'")
+        protocol, fields = NEODIM, request.to_json()
+    elif isinstance(request, Mapping):
+        if protocol is None:
+            raise ValueError("protocol: a request in JSON needs the name of one, such as 'chat'")
+        fields = dict(request)
     else:
-        body = {"protocol": protocol, "request": dict(request)}
+        if model is None:
+            raise ValueError(f"model: {type(request).__name__} needs the name of one")
+        protocol, fields = _PROTOCOLS[type(request)], {**request.to_json(), "model": model}
+    body = {"protocol": protocol, "request": fields}
     return Call(
         method="POST",
         path="/v1/jobs",

@@ -9,18 +9,27 @@ from enum import StrEnum
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
 from neodim_client.completion import CompletionResponse
+from neodim_client.embedding import EmbeddingResponse
 from neodim_client.errors import JobCancelled, JobError, JobFailed
+from neodim_client.evaluation import EvaluationResponse
+from neodim_client.explanation import ExplanationResponse
 from neodim_client.generate import GenerateResponse
 from neodim_client.wire import Json
 
 R = TypeVar("R")
 
 NEODIM = "neodim"
-ALEPH_ALPHA = "aleph_alpha"
+COMPLETION = "aleph_alpha"
+EMBEDDING = "aleph_alpha_embedding"
+EVALUATION = "aleph_alpha_evaluation"
+EXPLANATION = "aleph_alpha_explanation"
 
 _RESULTS: Mapping[str, Callable[[Json], Any]] = {
     NEODIM: GenerateResponse.from_json,
-    ALEPH_ALPHA: CompletionResponse.from_json,
+    COMPLETION: CompletionResponse.from_json,
+    EMBEDDING: EmbeddingResponse.from_json,
+    EVALUATION: EvaluationResponse.from_json,
+    EXPLANATION: ExplanationResponse.from_json,
 }
 """How results are read, by protocol; those of other protocols stay JSON."""
 

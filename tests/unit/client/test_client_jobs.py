@@ -25,6 +25,7 @@ from neodim_client import (
     BrokenStream,
     Client,
     CompletionRequest,
+    EvaluationRequest,
     GenerateRequest,
     JobEnded,
     JobNotFound,
@@ -79,6 +80,17 @@ EXPECTED = [
             {
                 "protocol": "aleph_alpha",
                 "request": {**CompletionRequest(Prompt.from_text("a")).to_json(), "model": "m"},
+            },
+        ),
+        (
+            EvaluationRequest(Prompt.from_text("a"), "b"),
+            {"model": "m"},
+            {
+                "protocol": "aleph_alpha_evaluation",
+                "request": {
+                    **EvaluationRequest(Prompt.from_text("a"), "b").to_json(),
+                    "model": "m",
+                },
             },
         ),
         ({"messages": []}, {"protocol": "chat"}, {"protocol": "chat", "request": {"messages": []}}),
