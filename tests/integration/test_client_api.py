@@ -11,15 +11,24 @@ from test_api_server import running
 from neodim_client import (
     AsyncClient,
     Client,
+    CompletionRequest,
+    CompletionSummary,
+    DetokenizationRequest,
+    EmbeddingRequest,
+    EvaluationRequest,
+    ExplanationRequest,
     GenerateRequest,
     JobEnded,
     JobFailed,
     JobNotFound,
     JobState,
+    Prompt,
     RequestRejected,
     StateChanged,
+    StreamChunk,
     TextAdded,
     TimedOut,
+    TokenizationRequest,
     UnknownModel,
 )
 from workers.contract.redis_client import connect
@@ -149,6 +158,55 @@ def test_unknown_model_and_unknown_job_have_classes_of_their_own(client):
     with pytest.raises(JobNotFound) as caught:
         client.jobs.wait("no-such-job")
     assert caught.value.job_id == "no-such-job"
+
+
+def test_completion_is_answered_whole_streamed_and_as_a_job(client):
+    asked = CompletionRequest(Prompt.from_text("count"), maximum_tokens=4, tokens=True, n=2)
+
+    whole = client.complete(asked, MODEL)
+    items = list(client.complete_with_streaming(asked, MODEL))
+    job = client.jobs.wait(client.jobs.submit(asked, model=MODEL))
+
+    assert [each.completion for each in whole.completions] == [TEXT, TEXT]
+    chunks = [each for each in items if isinstance(each, StreamChunk)]
+    for n in range(2):
+        assert "".join(each.completion for each in chunks if each.index == n) == TEXT
+    assert isinstance(items[-1], CompletionSummary)
+    assert items[-1].num_tokens_generated == whole.num_tokens_generated == 8
+    assert job.answer() == whole
+
+
+def test_refused_completion_has_its_code(client):
+    with pytest.raises(RequestRejected, match="temperature") as caught:
+        client.complete(CompletionRequest(Prompt.from_text("count"), temperature=-1), MODEL)
+    with pytest.raises(UnknownModel):
+        client.complete(CompletionRequest(Prompt.from_text("count")), "other")
+
+    assert caught.value.code == "invalid_request"
+
+
+def test_texts_are_evaluated_explained_and_embedded(client):
+    prompt = Prompt.from_text("count")
+
+    evaluated = client.evaluate(EvaluationRequest(prompt, " day"), MODEL)
+    explained = client.explain(ExplanationRequest(prompt, " day"), MODEL)
+    embedded = client.embed(EmbeddingRequest(prompt, [0], ["mean", "max"]), MODEL)
+    job = client.jobs.wait(client.jobs.submit(EvaluationRequest(prompt, " day"), model=MODEL))
+
+    assert evaluated.result.log_perplexity == -evaluated.result.log_probability
+    assert job.answer() == evaluated
+    assert [each.type for each in explained.explanations[0].items] == ["text", "target"]
+    assert set(embedded.embeddings) == {("layer_0", "mean"), ("layer_0", "max")}
+
+
+def test_tokens_models_and_version_are_told(client):
+    told = client.tokenize(TokenizationRequest("Hello world"), MODEL)
+
+    assert told.token_ids
+    assert len(told.tokens) == len(told.token_ids)
+    assert client.detokenize(DetokenizationRequest(told.token_ids), MODEL).result == "Hello world"
+    assert [each.name for each in client.models()] == [MODEL]
+    assert client.version().startswith("1.")
 
 
 def test_asynchronous_client_has_many_jobs_at_once(url):

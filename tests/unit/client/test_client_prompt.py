@@ -10,7 +10,6 @@ from typing import Any
 import aleph_alpha_client as vendor
 import pytest
 
-from api.neodim.schema import GeneratedSchema, GeneratedSequenceSchema, GenerateSchema, GpuSchema
 from neodim_client import (
     CompletionRequest,
     ControlTokenOverlap,
@@ -19,10 +18,6 @@ from neodim_client import (
     EvaluationRequest,
     ExplanationPostprocessing,
     ExplanationRequest,
-    GeneratedSequence,
-    GenerateRequest,
-    GenerateResponse,
-    Gpu,
     Image,
     ImageControl,
     Prompt,
@@ -134,27 +129,6 @@ def test_completion_request_leaves_out_nothing_that_was_set() -> None:
         theirs.to_json(), sort_keys=True
     )
     assert "maximum_tokens" not in ours.to_json()
-
-
-def test_generate_request_has_the_fields_and_defaults_of_the_server() -> None:
-    schema = GenerateSchema()
-    given = {"generated_tokens_count": 1, "max_total_tokens": 8}
-    sent = json.loads(json.dumps(GenerateRequest(**given).to_json()))
-
-    assert schema.load(sent) == schema.load(given)
-    assert {each.name for each in fields(GenerateRequest)} == set(schema.fields)
-
-
-@pytest.mark.parametrize(
-    ("kind", "schema"),
-    [
-        (GenerateResponse, GeneratedSchema),
-        (GeneratedSequence, GeneratedSequenceSchema),
-        (Gpu, GpuSchema),
-    ],
-)
-def test_generate_answer_has_the_fields_of_the_servers(kind: Any, schema: Any) -> None:
-    assert {each.name for each in fields(kind)} == set(schema().fields)
 
 
 @pytest.mark.parametrize(
