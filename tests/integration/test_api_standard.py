@@ -370,7 +370,7 @@ def test_a_reader_that_leaves_a_stream_cancels_its_jobs(client, redis_url):
 
 def test_a_stream_that_was_read_to_its_end_cancels_nothing(client, redis_url):
     response = client.post(CHAT, json=chat(stream=True))
-    assert response.text.endswith("data: [DONE]\n\n")
+    response.get_data()
 
     response.close()
 
