@@ -140,6 +140,18 @@ class ChatSchema(GenerationSchema):
     max_completion_tokens = Whole(
         load_default=None, low=1, metadata=says("The same as max_tokens.")
     )
+    maximum_tokens = Whole(
+        load_default=None, low=1, metadata=says("The same as max_tokens, for Aleph Alpha clients.")
+    )
+    steering_concepts = Texts(
+        load_default=[], most=MAX_WORDS, metadata=says("Refused unless it is empty.")
+    )
+    hosting = Text(load_default=None, metadata=says("Sent by Aleph Alpha clients; has no effect."))
+    tags = Texts(
+        load_default=[],
+        most=MAX_WORDS,
+        metadata=says("Sent by Aleph Alpha clients; has no effect."),
+    )
     logprobs = Flag(load_default=False, metadata=says("Whether to tell log-probabilities."))
     top_logprobs = Whole(
         load_default=None,

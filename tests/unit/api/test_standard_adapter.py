@@ -24,7 +24,7 @@ from neodim_sampling.parameters import (
     WarperParams,
 )
 from neodim_sampling.prompts import ChatMessage, PlainPrompt
-from workers.contract.errors import InvalidParams
+from workers.contract.errors import InvalidParams, MissingCapability
 from workers.contract.job_body import decode_job, encode
 from workers.contract.settings import Settings
 from workers.contract.text_job import SEED_LIMIT
@@ -59,15 +59,28 @@ FLAGS = ("stream", "repetition_penalty_truncate_to_input")
 STRINGS = ("model", "user", "repetition_penalty_prompt")
 LISTS = ("warpers_order", "words_whitelist", "words_blacklist", "words_blacklist_at_start")
 OTHERS = ("stream_options", "stop", "logit_bias", "repetition_penalty_include_generated")
-CHAT_ONLY = ("messages", "max_completion_tokens", "logprobs", "top_logprobs")
+CHAT_ONLY = (
+    "messages",
+    "max_completion_tokens",
+    "maximum_tokens",
+    "logprobs",
+    "top_logprobs",
+    "steering_concepts",
+    "hosting",
+    "tags",
+)
 COMPLETION_ONLY = ("prompt", "echo", "logprobs", "best_of")
 
 WRONG = {
-    **dict.fromkeys((*INTEGERS, "max_completion_tokens", "top_logprobs"), ("8", 1.5, True, [8])),
+    **dict.fromkeys(
+        (*INTEGERS, "max_completion_tokens", "maximum_tokens", "top_logprobs"),
+        ("8", 1.5, True, [8]),
+    ),
     **dict.fromkeys(NUMBERS, ("0.5", True, [0.5], 10**400)),
     **dict.fromkeys((*FLAGS, "logprobs"), ("yes", 0, 1, [])),
     **dict.fromkeys(STRINGS, (5, True, ["x"])),
-    **dict.fromkeys(LISTS, ("x", 5, [1], ["x", None])),
+    **dict.fromkeys((*LISTS, "steering_concepts", "tags"), ("x", 5, [1], ["x", None])),
+    "hosting": (5, ["x"]),
     "stream_options": ("x", [], True, {"include_usage": 1}, {"x": 1}),
     "repetition_penalty_include_generated": ("Slide", 5, ["slide"]),
     "stop": (5, [5], ["x", None], {}, "", ["x", ""], ["x"] * 17),
@@ -97,6 +110,7 @@ OUT_OF_RANGE = {
     "max_tokens": (-1, 2**31),
     "min_tokens": (-1,),
     "max_completion_tokens": (-1, 0),
+    "maximum_tokens": (-1, 0),
     "temperature": (-0.1,),
     "top_p": (-0.1, 1.1),
     "presence_penalty": (-2.5, 2.5),
@@ -417,13 +431,40 @@ def test_a_seed_is_drawn_for_each_request_that_names_none():
 def test_either_name_says_how_long_a_chat_may_get():
     assert chat(max_tokens=5).max_new_tokens == 5
     assert chat(max_completion_tokens=6).max_new_tokens == 6
-    assert chat(max_tokens=7, max_completion_tokens=7).max_new_tokens == 7
+    assert chat(maximum_tokens=8).max_new_tokens == 8
+    assert chat(max_tokens=7, max_completion_tokens=7, maximum_tokens=7).max_new_tokens == 7
 
 
-def test_two_lengths_that_differ_are_refused():
-    error = refusal(chat, max_tokens=5, max_completion_tokens=6)
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        (
+            {"max_tokens": 5, "max_completion_tokens": 6},
+            "max_completion_tokens: must not differ from max_tokens",
+        ),
+        (
+            {"max_tokens": 5, "maximum_tokens": 6},
+            "maximum_tokens: must not differ from max_tokens",
+        ),
+        (
+            {"max_tokens": 5, "max_completion_tokens": 5, "maximum_tokens": 6},
+            "maximum_tokens: must not differ from max_completion_tokens",
+        ),
+    ],
+)
+def test_two_lengths_that_differ_are_refused(fields, problem):
+    assert str(refusal(chat, **fields)) == problem
 
-    assert str(error) == "max_completion_tokens: must not differ from max_tokens"
+
+def test_what_other_clients_send_along_changes_nothing():
+    extras = {"hosting": "aleph-alpha", "tags": ["a"], "steering_concepts": []}
+
+    assert chat(seed=1, **extras) == chat(seed=1)
+
+
+def test_models_are_not_steered():
+    with pytest.raises(MissingCapability, match="steering_concepts"):
+        chat(steering_concepts=["0123"])
 
 
 @pytest.mark.parametrize(
