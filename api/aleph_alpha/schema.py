@@ -13,7 +13,7 @@ from workers.contract.text_job import MAX_TOP_LOG_PROBS
 MAX_COMPLETIONS = 100
 """Most completions of one request, and most candidates for them."""
 
-MAX_STOPS = 100
+MAX_STOPS = 2_000
 
 
 class AlephAlphaCompletionSchema(AttentionSchema):

@@ -7,7 +7,7 @@ products behind them; the tokens of all rows are one matrix without padding.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from workers.engine.decode_graphs import DecodeGraphs, record_cuda_graph
 from workers.engine.fused_attention import AttentionPass, CandidatesAttention, RunsAttention
 from workers.engine.linear import Linear
 from workers.engine.lookup_table import LookupTable
-from workers.engine.text_model import Outcome, Run, TextModel
+from workers.engine.text_model import Run, TextModel
 
 ROPE_TYPES = ("default", "linear", "llama3")
 """Position scalings that do not change with the length of the text."""
@@ -79,36 +79,59 @@ class FusedLlama(TextModel):
         if self.device.type == "cuda":
             self._graphs = DecodeGraphs(self._forward, self.cache, record_cuda_graph)
 
-    @torch.inference_mode()
-    def read(self, runs: Sequence[Run]) -> Outcome:
+    def _read(self, runs: Sequence[Run]) -> Sequence[Mapping[int, Tensor]]:
         """Read runs of tokens, all in one pass: single ones first, in the order of their rows."""
         order = sorted(range(len(runs)), key=lambda i: (len(runs[i].tokens) > 1, runs[i].slot))
         n_single = sum(len(run.tokens) == 1 for run in runs)
         ordered = [runs[i] for i in order]
-        if self._graphs is not None and self._graphs.can_read(ordered):
+        inner = {layer for run in runs for layer in run.layers} - {self.n_layers}
+        kept: dict[int, Tensor] = {}
+        if self._graphs is not None and not inner and self._graphs.can_read(ordered):
             hidden = self._graphs.read(ordered)
         else:
             tokens = [token for run in ordered for token in run.tokens]
             attention = RunsAttention(self.cache, ordered[:n_single], ordered[n_single:])
-            hidden = self._forward(torch.tensor(tokens, device=self.device), attention)
+            ids = torch.tensor(tokens, device=self.device)
+            hidden = self._forward(ids, attention, inner, kept)
         lengths = [len(run.tokens) for run in ordered]
-        parts = dict(zip(order, hidden.split(lengths), strict=True))
-        return self._outcome(runs, [parts[i] for i in range(len(runs))])
+        by_layer = {
+            layer: dict(zip(order, each.split(lengths), strict=True))
+            for layer, each in (*kept.items(), (self.n_layers, hidden))
+        }
+        return [
+            {layer: by_layer[layer][i] for layer in (self.n_layers, *run.layers)}
+            for i, run in enumerate(runs)
+        ]
 
     @torch.inference_mode()
     def try_candidates(
         self, slot: int, candidates: Tensor, start: int
     ) -> tuple[Tensor, Tensor, CandidatesAttention]:
         """Read each of several possible next tokens of one row; nothing is kept yet."""
-        attention = CandidatesAttention(self.cache, slot, start, len(candidates))
+        attention = CandidatesAttention(self.cache, slot, start, candidates.tolist())
         hidden = self._forward(candidates, attention)
         return self._head(hidden).float(), hidden, attention
 
-    def _forward(self, tokens: Tensor, attention: AttentionPass) -> Tensor:
-        """[N, H], the last hidden states of [N] tokens."""
+    def _forward(
+        self,
+        tokens: Tensor,
+        attention: AttentionPass,
+        inner: Collection[int] = (),
+        kept: MutableMapping[int, Tensor] | None = None,
+    ) -> Tensor:
+        """[N, H], the last hidden states of [N] tokens.
+
+        Args:
+            tokens: ids.
+            attention: to what each of them may see.
+            inner: layers in front of the last whose states are wanted too.
+            kept: gets those; None where none are wanted.
+        """
         x = self._embeddings(tokens)
         turns = self._turns[attention.positions, None]
-        for layer, rows in zip(self._layers, self.cache.rows, strict=True):
+        for n, (layer, rows) in enumerate(zip(self._layers, self.cache.rows, strict=True)):
+            if kept is not None and n in inner:
+                kept[n] = x
             qkv = layer.qkv(self._normalise(x)).unflatten(-1, (-1, self._head_size))
             self._turn(qkv[:, : self._n_turned], turns)
             x = layer.attention_out(attention.attend(rows, qkv), x)

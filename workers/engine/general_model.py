@@ -5,7 +5,7 @@ Masks, positions and cache are made here; the layers are the library's own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -13,7 +13,8 @@ from torch import Tensor
 
 from workers.engine.cache_views import CandidatesView, RowsView
 from workers.engine.families import adapt_family
-from workers.engine.text_model import Outcome, Run, TextModel
+from workers.engine.scaled_scores import scaling_scores
+from workers.engine.text_model import Run, TextModel
 
 
 class GeneralModel(TextModel):
@@ -25,24 +26,25 @@ class GeneralModel(TextModel):
         super().__init__(model, slots, max_length)
         adapt_family(model)
         self._body = model.base_model
+        self._embeddings = model.get_input_embeddings()
         self._head = model.get_output_embeddings()
         # BLOOM has no positions; its bias is made from the keys' places.
         self._has_positions = model.config.model_type != "bloom"
 
-    @torch.inference_mode()
-    def read(self, runs: Sequence[Run]) -> Outcome:
+    def _read(self, runs: Sequence[Run]) -> Sequence[Mapping[int, Tensor]]:
         """Read runs of tokens, single ones in one pass, longer ones in another."""
-        hidden: dict[int, Tensor] = {}
+        read: dict[int, Mapping[int, Tensor]] = {}
         for is_single in (True, False):
             members = [i for i, run in enumerate(runs) if (len(run.tokens) == 1) is is_single]
             if members:
                 # Neighbouring rows are read in place.
                 members.sort(key=lambda i: runs[i].slot)
-                hidden.update(zip(members, self._read([runs[i] for i in members]), strict=True))
-        return self._outcome(runs, [hidden[i] for i in range(len(runs))])
+                padded = self._read_padded([runs[i] for i in members])
+                read.update(zip(members, padded, strict=True))
+        return [read[i] for i in range(len(runs))]
 
-    def _read(self, runs: Sequence[Run]) -> list[Tensor]:
-        """[T, H] for each run, its last hidden states.
+    def _read_padded(self, runs: Sequence[Run]) -> list[Mapping[int, Tensor]]:
+        """States [T, H] by layer for each run: of the last, and of those that it asks for.
 
         Shorter runs are padded to the longest; what that leaves in their rows lies behind their
         own tokens, where nothing looks before it is overwritten.
@@ -52,29 +54,36 @@ class GeneralModel(TextModel):
         view = RowsView(
             self.cache, [run.slot for run in runs], [run.start for run in runs], longest
         )
-        hidden = self._forward(torch.tensor(padded, device=self.device), view)
-        return [states[: len(run.tokens)] for run, states in zip(runs, hidden, strict=True)]
+        ids = torch.tensor(padded, device=self.device)
+        layers = self._forward(ids, view, tells_layers=any(run.layers for run in runs))
+        return [
+            {layer: layers[layer][row, : len(run.tokens)] for layer in (self.n_layers, *run.layers)}
+            for row, run in enumerate(runs)
+        ]
 
     @torch.inference_mode()
     def try_candidates(
         self, slot: int, candidates: Tensor, start: int
     ) -> tuple[Tensor, Tensor, CandidatesView]:
         """Read each of several possible next tokens of one row; nothing is kept yet."""
-        view = CandidatesView(self.cache, slot, start, len(candidates))
-        hidden = self._forward(candidates[:, None], view)[:, 0]
+        view = CandidatesView(self.cache, slot, start, candidates.tolist())
+        hidden = self._forward(candidates[:, None], view)[self.n_layers][:, 0]
         return self._head(hidden).float(), hidden, view
 
-    def _forward(self, ids: Tensor, view: RowsView | CandidatesView) -> Tensor:
-        """[B, T, H], the last hidden states of [B, T] tokens."""
+    def _forward(
+        self, ids: Tensor, view: RowsView | CandidatesView, *, tells_layers: bool = False
+    ) -> Mapping[int, Tensor]:
+        """Hidden states [B, T, H] of [B, T] tokens: of every layer, or of the last alone."""
         self.cache.show(view)
         positions = {"position_ids": view.positions} if self._has_positions else {}
-        reply = self._body(
-            input_ids=ids,
-            attention_mask=view.mask,
-            cache=self.cache,
-            use_cache=True,
-            return_dict=True,
-            **positions,
-        )
-        hidden: Tensor = reply.last_hidden_state
-        return hidden
+        with scaling_scores(self._body.config, view.scales, view.mask.dtype):
+            reply = self._body(
+                input_ids=ids,
+                attention_mask=view.mask,
+                cache=self.cache,
+                use_cache=True,
+                output_hidden_states=tells_layers,
+                return_dict=True,
+                **positions,
+            )
+        return dict(enumerate(reply.hidden_states or ())) | {self.n_layers: reply.last_hidden_state}

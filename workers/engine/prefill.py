@@ -25,10 +25,13 @@ class Prefill:
         """Give a generation's sequences rows and put its reading in line."""
         for reading in plan_readings(generation):
             first, *others = reading.sequences
-            # These need the states of all tokens, which rows do not keep, or other ones.
-            needs_all = generation.is_contrastive or generation.is_prompt_untold
-            is_unlike = needs_all or first.key_bias is not None
-            known = [] if is_unlike else reading.tokens
+            for each in reading.sequences:
+                if each.control is not None:
+                    each.control.learn(each.row.input_ids, self._model.embed)
+            # The row may hold those whose states, which it does not keep, nobody needs.
+            n_unasked = generation.n_unasked
+            n_known = len(reading.tokens) if n_unasked is None else n_unasked + 1
+            known = reading.tokens[:n_known]
             reading.n_read = self._slots.give(first, known)
             for other in others:
                 self._slots.give(other, [])

@@ -10,20 +10,22 @@ from dataclasses import replace
 
 from neodim_sampling.errors import InvalidParams, PromptTooLong
 from neodim_sampling.prompt_items import ImageItem, ItemsPrompt
-from neodim_sampling.prompts import ChatMessage, ChatPrompt, PreamblePrompt
-from neodim_sampling.row import RowSettings, SamplingRow
+from neodim_sampling.prompts import ChatMessage, ChatPrompt, PlainPrompt, PreamblePrompt
+from neodim_sampling.row import RowSettings, SamplingRow, TokenConstraints
 from neodim_sampling.text.codec import TextCodec
 from neodim_sampling.text.constraint_words import resolve_constraints
 from neodim_sampling.text.decoder import IncrementalDecoder
 from neodim_sampling.text.fitting import FittedPrompt, fit_prompt
-from neodim_sampling.text.items import read_items
+from neodim_sampling.text.items import ReadPrompt, read_items
 from neodim_sampling.text.plain import plain_ids, whole_prompt
 from neodim_sampling.text.stops import StopChecker
 from workers.contract.errors import MissingCapability
 from workers.contract.text_job import TextJob
 from workers.contract.text_result import TextDelta
+from workers.engine.attention_control import AttentionControl
 from workers.engine.generation import Generation, Sink
 from workers.engine.parts import JoinedSinks
+from workers.engine.questions import TextToRead
 from workers.engine.sequence import Sequence as GrowingSequence
 from workers.engine.telling import TokenTeller
 
@@ -104,6 +106,8 @@ class Preparer:
         max_new_tokens = self._room(job, len(fitted.input_ids))
         settings = self._settings(job)
         teller = TokenTeller(self._codec, is_raw=job.is_raw)
+        attention = job.prompt.attention if isinstance(job.prompt, ItemsPrompt) else None
+        control = AttentionControl.of(fitted.factors, attention) if attention else None
         sequences = [
             GrowingSequence(
                 SamplingRow(
@@ -118,12 +122,35 @@ class Preparer:
                 ends_at_match=job.stops is not None and job.stops.ends_each,
                 n_alternatives=(job.log_probs or 0) if job.needs_log_probs else None,
                 teller=teller if job.tells_tokens or job.needs_log_probs else None,
+                control=control,
             )
             for index in indexes
         ]
         generation = Generation(job, fitted, max_new_tokens, sequences, sink, teller)
         generation.replay(made)
         return generation
+
+    def prepare_reading(self, text: TextToRead, sink: Sink) -> Generation:
+        """A generation that reads a text and makes nothing behind it.
+
+        Args:
+            text: its tokens fit in a row.
+            sink: who will hear of its end.
+        """
+        # One that is only read is to the engine what a text job is that wants no token.
+        job = TextJob(model="", prompt=PlainPrompt(ids=text.ids), max_new_tokens=0, seed=0)
+        fitted = FittedPrompt(text.ids, 0, "", "", len(text.ids), len(text.ids), len(text.ids))
+        settings = RowSettings(
+            warpers=job.warpers, constraints=TokenConstraints(), n_vocab=self._n_vocab
+        )
+        sequence = GrowingSequence(
+            SamplingRow(settings=settings, input_ids=list(text.ids), n_preamble=0, seed=0),
+            IncrementalDecoder(self._codec, ()),
+            StopChecker(None),
+            control=AttentionControl.of(text.factors, text.attention),
+        )
+        teller = TokenTeller(self._codec, is_raw=False)
+        return Generation(job, fitted, 0, [sequence], sink, teller, text.question)
 
     def _fit(self, job: TextJob) -> FittedPrompt:
         """The prompt as the model reads it."""
@@ -134,13 +161,34 @@ class Preparer:
             text = self._render_chat(job.prompt.messages)
             return whole_prompt(self._codec, self._codec.encode_bare(text))
         if isinstance(job.prompt, ItemsPrompt):
-            return self._read_items(job.prompt)
+            return self._fit_items(job.prompt)
         return whole_prompt(self._codec, plain_ids(self._codec, job.prompt, self._eos_ids))
 
-    def _read_items(self, prompt: ItemsPrompt) -> FittedPrompt:
+    def read_items(self, prompt: ItemsPrompt) -> ReadPrompt:
+        """The tokens of a prompt of items.
+
+        Raises:
+            RequestRejected: this model cannot read it.
+        """
         if any(isinstance(each, ImageItem) for each in prompt.items):
             raise MissingCapability("prompt: this model does not read pictures")
-        read = read_items(self._codec, prompt.items, self._eos_ids)
+        return read_items(self._codec, prompt.items, self._eos_ids)
+
+    def check_room(self, n_prompt: int, n_behind: int = 0) -> None:
+        """See that a prompt, and a text behind it, fit in a row.
+
+        Raises:
+            PromptTooLong: they do not.
+        """
+        if n_prompt + n_behind > self._max_length:
+            behind = f" and {n_behind} behind them" if n_behind else ""
+            raise PromptTooLong(
+                f"prompt: {n_prompt} input tokens{behind} do not fit in the {self._max_length} "
+                "tokens that this model can hold"
+            )
+
+    def _fit_items(self, prompt: ItemsPrompt) -> FittedPrompt:
+        read = self.read_items(prompt)
         return replace(
             whole_prompt(self._codec, read.ids),
             factors=read.factors,

@@ -11,6 +11,7 @@ from neodim_sampling.row import SamplingRow
 from neodim_sampling.text.decoder import IncrementalDecoder
 from neodim_sampling.text.stops import StopChecker, StopMatch
 from workers.contract.text_result import TextDelta, TokenScore
+from workers.engine.attention_control import AttentionControl
 from workers.engine.likelihood import Likelihood
 from workers.engine.telling import TokenTeller
 
@@ -38,6 +39,7 @@ class Sequence:
         ends_at_match: whether such a text ends it, even while its siblings have none.
         n_alternatives: to tell of every token with its log-probability; None = neither.
         teller: tells of every token; None = nothing is told of them.
+        control: factors of attention for its tokens as keys; None = no factor differs from 1.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class Sequence:
         ends_at_match: bool = False,
         n_alternatives: int | None = None,
         teller: TokenTeller | None = None,
+        control: AttentionControl | None = None,
     ) -> None:
         self.row = row
         self.decoder = decoder
@@ -57,8 +60,7 @@ class Sequence:
         self.slot: int | None = None
         self.n_held = 0
         """Tokens of its text that its cache row holds."""
-        self.key_bias: Tensor | None = None
-        """[n] numbers added to the scores that its first tokens get as keys; None = nothing."""
+        self.control = control
         self.scores: Scores | None = None
         """Those of its next token, once everything before is read."""
         self.context: list[Tensor] = []
@@ -90,6 +92,16 @@ class Sequence:
     def held_text(self) -> list[int]:
         """The tokens that its row holds."""
         return [*self.row.input_ids, *self.row.generated][: self.n_held]
+
+    @property
+    def shared_text(self) -> list[int]:
+        """The tokens that its row holds as any other row would hold them.
+
+        Keys and values of a controlled token and of all behind it depend on the control.
+        """
+        return (
+            self.held_text if self.control is None else self.held_text[: self.control.first_place]
+        )
 
     @property
     def is_contrastive(self) -> bool:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
+from workers.engine.row_factors import IsLogAdditive
 from workers.engine.slot_cache import SlotCache
 
 
@@ -22,12 +23,15 @@ class Run:
         start: tokens that the row holds before.
         tokens: at least one; what of them does not fit in the row may not be read.
         needs_scores: whether anybody asks what comes behind the last.
+        layers: whose states are asked for: 0 = the input embeddings, n = those behind the n-th
+            layer, of the last one behind the final norm.
     """
 
     slot: int
     start: int
     tokens: Sequence[int]
     needs_scores: bool = True
+    layers: tuple[int, ...] = ()
 
     @property
     def stop(self) -> int:
@@ -44,11 +48,13 @@ class Outcome:
             order of the model's choice.
         places: row of each run in `logits`; None for runs that need no scores.
         hidden: [T, H] for each run, states behind the final norm of its tokens.
+        states: the same by layer, at least of those that the run asks for.
     """
 
     logits: Tensor
     places: Sequence[int | None]
     hidden: Sequence[Tensor]
+    states: Sequence[Mapping[int, Tensor]] = ()
 
 
 class Tried(Protocol):
@@ -70,6 +76,8 @@ class TextModel(ABC):
 
     _head: Callable[[Tensor], Tensor]
     """Scores [B, V] of last hidden states [B, H]."""
+    _embeddings: Callable[[Tensor], Tensor]
+    """Input embeddings [N, H] of ids [N]."""
     pads_prompts: bool
     """Whether runs of more than one token that are read together cost as much as the longest."""
 
@@ -79,8 +87,8 @@ class TextModel(ABC):
         self.device = torch.device(model.device)
         weights = {each.data_ptr(): each for each in model.parameters()}
         self.weights_bytes = sum(each.numel() * each.element_size() for each in weights.values())
-        n_layers = model.config.num_hidden_layers
-        self.cache = SlotCache(n_layers, slots, max_length, model.dtype, self.device)
+        self.n_layers: int = model.config.num_hidden_layers
+        self.cache = SlotCache(self.n_layers, slots, max_length, model.dtype, self.device)
 
     def warm_up(self) -> None:
         """Do once what is done at the first use: allocate the cache, choose kernels."""
@@ -91,9 +99,35 @@ class TextModel(ABC):
         """Scores [B, V] float32 of what comes behind last hidden states [B, H]."""
         return self._head(hidden).float()
 
-    @abstractmethod
+    def embed(self, ids: Sequence[int]) -> Tensor:
+        """Input embeddings [N, H] of tokens, without their places."""
+        return self._embeddings(torch.tensor(ids, device=self.device))
+
+    @torch.inference_mode()
     def read(self, runs: Sequence[Run]) -> Outcome:
-        """Read runs of tokens, of distinct rows, in one step."""
+        """Read runs of tokens, of distinct rows, in one step.
+
+        Rows whose attention is controlled are read apart from the others: what a matrix product
+        gives for a row depends, in the last bits, on how many rows are in it.
+        """
+        factors = self.cache.factors
+        passes: dict[IsLogAdditive, list[int]] = {}
+        for i, run in enumerate(runs):
+            factors.note(run.slot, run.start, run.tokens)
+            passes.setdefault(factors.mode(run.slot), []).append(i)
+        read: dict[int, Mapping[int, Tensor]] = {}
+        for members in passes.values():
+            read.update(zip(members, self._read([runs[i] for i in members]), strict=True))
+        return self._outcome(runs, list(passes.values()), read)
+
+    @abstractmethod
+    def _read(self, runs: Sequence[Run]) -> Sequence[Mapping[int, Tensor]]:
+        """Read runs of rows whose attention is controlled in the same way, or not at all.
+
+        Returns:
+            For each run, states [T, H] of its tokens by layer: of the last, behind the final norm,
+            and of those that it asks for.
+        """
 
     @abstractmethod
     def try_candidates(
@@ -111,15 +145,34 @@ class TextModel(ABC):
             to keep one.
         """
 
-    def _outcome(self, runs: Sequence[Run], hidden: Sequence[Tensor]) -> Outcome:
-        """Score the ends of runs that need it, from each run's last hidden states [T, H]."""
-        # In the order of the rows, as the next step's tokens will be: nothing is moved for that.
-        scored = [i for i, run in enumerate(runs) if run.needs_scores]
-        scored.sort(key=lambda i: (len(runs[i].tokens) > 1, runs[i].slot))
+    def _outcome(
+        self,
+        runs: Sequence[Run],
+        passes: Sequence[Sequence[int]],
+        read: Mapping[int, Mapping[int, Tensor]],
+    ) -> Outcome:
+        """Score the ends of runs that need it.
+
+        Args:
+            runs: all.
+            passes: which of them were read together, and are scored so.
+            read: what reading each gave.
+        """
+        hidden = [read[i][self.n_layers] for i in range(len(runs))]
         places: list[int | None] = [None] * len(runs)
-        for place, i in enumerate(scored):
-            places[i] = place
-        if not scored:
-            return Outcome(torch.empty(0), places, hidden)
-        ends = torch.cat([hidden[i][-1:] for i in scored])
-        return Outcome(self.score(ends), places, hidden)
+        logits: list[Tensor] = []
+        n_scored = 0
+        for members in passes:
+            # In the order of the rows, as the next step's tokens will be: nothing is moved then.
+            scored = [i for i in members if runs[i].needs_scores]
+            scored.sort(key=lambda i: (len(runs[i].tokens) > 1, runs[i].slot))
+            for place, i in enumerate(scored, n_scored):
+                places[i] = place
+            n_scored += len(scored)
+            if scored:
+                logits.append(self.score(torch.cat([hidden[i][-1:] for i in scored])))
+        states = [read[i] for i in range(len(runs))]
+        if not logits:
+            return Outcome(torch.empty(0), places, hidden, states)
+        together = logits[0] if len(logits) == 1 else torch.cat(logits)
+        return Outcome(together, places, hidden, states)
