@@ -157,6 +157,18 @@ def test_controlled_row_takes_and_gives_only_what_stands_before_its_first_factor
     assert pool._kept[controlled_slot(pool, CHAT[:25])] == CHAT[:25]
 
 
+def test_controlled_row_that_runs_gives_only_what_stands_before_its_first_factor(
+    pool: SlotPool, cache: SlotCache
+) -> None:
+    controlled = sequence(CHAT)
+    controlled.control = AttentionControl({25: 2.0}, AttentionParams())
+    pool.give(controlled, CHAT)
+    cache.rows[0].rows[controlled.held_slot, :, : len(CHAT), 0] = torch.tensor(CHAT).float()
+    controlled.n_held = len(CHAT)
+
+    assert begin(pool, cache, CHAT)[1] == 25
+
+
 def controlled_slot(pool: SlotPool, text: list[int]) -> int:
     """The free row that keeps a text."""
     return next(slot for slot, kept in pool._kept.items() if kept == text)
