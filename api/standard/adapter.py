@@ -9,8 +9,7 @@ from typing import Any
 from api.rejections import UnsupportedParameter
 from api.request_schema import load as load_fields
 from api.settings import Settings
-from api.standard.fields import LARGEST_BIAS
-from api.standard.schema import ChatSchema, CompletionSchema, GenerationSchema
+from api.standard.schema import LARGEST_BIAS, ChatSchema, CompletionSchema, GenerationSchema
 from neodim_sampling.parameters import (
     AdjustmentParams,
     ConstraintParams,

@@ -9,6 +9,7 @@ from flask import Response, request
 from flask_smorest import Blueprint
 
 from api import synchronous
+from api.answer_stream import answer_stream
 from api.connection import Connection
 from api.documentation import document
 from api.jobs.schema import JobSchema, StandardErrorSchema
@@ -28,7 +29,6 @@ from api.standard.adapter import (
     renamed,
     with_model,
 )
-from api.standard.answer_stream import answer_stream
 from api.standard.models import list_models, named_model
 from api.standard.renderer import render_chat, render_completion, render_completions
 from api.standard.schema import (

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from api.errors import Problem
 from api.replies import to_json
 from api.standard.log_probs import ScoreLine, chat_log_probs, completion_log_probs
 from api.standard.renderer import chat_head, completion_head, ending, usage_of
+from api.standard_error import render_error
 from workers.contract.job_record import JobEvent, JobRecord
 from workers.contract.text_result import TextResult, TokenScore
 
 DONE = b"data: [DONE]\n\n"
+PING = b": ping\n\n"
 
 WriteText = Callable[[str, Sequence[TokenScore] | None, int], dict[str, Any]]
 """Writes a text, tokens if they are to be told, and the characters of all tokens before them."""
@@ -37,6 +40,9 @@ class ChunkWriter:
         tells_scores: whether log-probabilities are asked for.
         repeats_usage: whether the usage comes once more at the end.
     """
+
+    keep_alive = PING
+    is_patient = False
 
     def __init__(
         self,
@@ -91,6 +97,10 @@ class ChunkWriter:
             yield _frame({**self._head, "choices": [], "usage": usage})
         yield DONE
 
+    def failure(self, problem: Problem) -> Iterator[bytes]:
+        """The event that tells of a failure in the middle of an answer."""
+        yield b"event: error\n" + _frame(render_error(problem))
+
     def _chunk(
         self,
         index: int,
@@ -130,11 +140,6 @@ def completion_chunks(
         tells_scores=tells_scores,
         repeats_usage=repeats_usage,
     )
-
-
-def error_frame(body: dict[str, Any]) -> bytes:
-    """The event that tells of a failure in the middle of an answer."""
-    return b"event: error\n" + _frame(body)
 
 
 def _chat_part(text: str, told: Sequence[TokenScore] | None, before: int) -> dict[str, Any]:

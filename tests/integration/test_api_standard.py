@@ -10,7 +10,7 @@ import pytest
 from api_client import make_client
 from scripted_worker import MODEL, ScriptedWorker
 
-from api.standard import answer_stream
+from api import answer_stream
 from workers.contract.redis_client import connect
 
 pytestmark = pytest.mark.redis
@@ -186,9 +186,9 @@ REFUSED = {
     "an unknown field": (CHAT, chat(no_such_field=1), "no_such_field", "invalid_request"),
     "tools": (CHAT, chat(tools=[{}]), "tools", "unsupported_parameter"),
     "a suffix": (COMPLETIONS, completion(suffix="x"), "suffix", "unsupported_parameter"),
-    "too many texts": (CHAT, chat(n=5), "n", "invalid_request"),
+    "too many texts": (CHAT, chat(n=257), "n", "invalid_request"),
     "too long a text": (CHAT, chat(max_tokens=512), "max_tokens", "invalid_request"),
-    "too many candidates": (COMPLETIONS, completion(n=5, best_of=5), "n", "invalid_request"),
+    "too many candidates": (COMPLETIONS, completion(best_of=257), "best_of", "invalid_request"),
     "no messages": (CHAT, chat(messages=[]), "messages", "invalid_request"),
 }
 
@@ -369,6 +369,9 @@ def test_a_reader_that_leaves_a_stream_cancels_its_jobs(client, redis_url):
 
 
 def test_a_stream_that_was_read_to_its_end_cancels_nothing(client, redis_url):
-    client.post(CHAT, json=chat(stream=True)).close()
+    response = client.post(CHAT, json=chat(stream=True))
+    response.get_data()
+
+    response.close()
 
     assert states(redis_url) == ["succeeded"]

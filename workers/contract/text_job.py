@@ -45,6 +45,8 @@ class TextJob:
         adjustments: biases, and penalties on what occurred.
         is_raw: whether special tokens are part of the text, for stop strings too, and tokens are
             told as they are spelt by themselves.
+        answer_fields: of the answer, those that are there only where a request asks for them; for
+            whoever writes the answer, workers hand them on.
         user: who asks, in the client's words; "" = not said.
         warpers: how scores become probabilities.
         penalty: repetition penalty; None = off.
@@ -61,6 +63,7 @@ class TextJob:
     log_probs: int | None = None
     adjustments: AdjustmentParams = field(default_factory=AdjustmentParams)
     is_raw: bool = False
+    answer_fields: tuple[str, ...] = ()
     user: str = ""
     warpers: WarperParams = field(default_factory=WarperParams)
     penalty: RepetitionPenaltyParams | None = None
@@ -89,6 +92,21 @@ class TextJob:
     def n_expected_tokens(self) -> int:
         """Tokens over all sequences when none ends early; 0 = not known before it runs."""
         return (self.max_new_tokens or 0) * self.n_sequences
+
+    @property
+    def tells_tokens(self) -> bool:
+        """Whether the result tells of every generated token."""
+        return self.is_raw or self.log_probs is not None
+
+    @property
+    def echoes(self) -> bool:
+        """Whether it tells of the prompt's own tokens too."""
+        return isinstance(self.prompt, PlainPrompt | ItemsPrompt) and self.prompt.echo
+
+    @property
+    def has_independent_sequences(self) -> bool:
+        """Whether no sequence has to wait for what becomes of the others, as Neodim's have to."""
+        return not isinstance(self.prompt, PreamblePrompt)
 
     @property
     def needs_log_probs(self) -> bool:

@@ -76,7 +76,7 @@ class GeneralModel(TextModel):
         """Hidden states [B, T, H] of [B, T] tokens: of every layer, or of the last alone."""
         self.cache.show(view)
         positions = {"position_ids": view.positions} if self._has_positions else {}
-        with scaling_scores(self._body.config, view.scales):
+        with scaling_scores(self._body.config, view.scales, view.mask.dtype):
             reply = self._body(
                 input_ids=ids,
                 attention_mask=view.mask,

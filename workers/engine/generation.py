@@ -5,16 +5,17 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from collections.abc import Sequence as SequenceOf
+from functools import cached_property
 from typing import Protocol
 
-from neodim_sampling.prompts import PlainPrompt
 from neodim_sampling.text.fitting import FittedPrompt
 from workers.contract.text_job import TextJob
-from workers.contract.text_result import TextDelta
+from workers.contract.text_result import TextDelta, TokenScore
 from workers.engine.gpu_memory import MemoryWatch
 from workers.engine.likelihood import Likelihood
 from workers.engine.questions import Question
 from workers.engine.sequence import Sequence
+from workers.engine.telling import TokenTeller
 
 
 class Sink(Protocol):
@@ -38,6 +39,7 @@ class Generation:
         max_new_tokens: tokens that each sequence may get.
         sequences: one for each text asked for.
         sink: who hears of it.
+        teller: tells of the prompt's tokens where that is asked for.
         question: what is to be found out from the prompt; None = what the job tells of it.
     """
 
@@ -48,6 +50,7 @@ class Generation:
         max_new_tokens: int,
         sequences: list[Sequence],
         sink: Sink,
+        teller: TokenTeller,
         question: Question | None = None,
     ) -> None:
         self.job = job
@@ -59,9 +62,12 @@ class Generation:
         self.pool = self.question.pool
         """What has seen the states of the tokens read so far."""
         self.sequences = sequences
+        self._by_index = {each.row.sequence: each for each in sequences}
         self.memory = MemoryWatch()
         self.is_partial = False
         self._sink = sink
+        self._teller = teller
+        self._echoes_due = {each.row.sequence for each in sequences} if job.echoes else set()
         self._cancelled = threading.Event()
 
     @property
@@ -94,6 +100,15 @@ class Generation:
         first = self.question.first_told
         return first - 1 if first is not None and self.is_prompt_untold else None
 
+    @cached_property
+    def echo(self) -> tuple[TokenScore, ...] | None:
+        """The prompt's tokens, where they are asked for; to be looked at once all are known."""
+        if not self.job.echoes:
+            return None
+        n_start = self.fitted.n_start
+        known = [None, *self.prompt_likelihoods][n_start:]
+        return self._teller.tell_all(self.fitted.input_ids[n_start:], known)
+
     @property
     def to_read(self) -> list[Sequence]:
         """Sequences that need a row to be read into."""
@@ -123,13 +138,13 @@ class Generation:
         self._cancelled.set()
 
     def accept(self, tokens: Mapping[int, int]) -> None:
-        """Give one step's tokens, by sequence index, to the sequences.
+        """Give one step's tokens, by the sequence's number in its job, to the sequences.
 
         Raises:
             StopPatternTimeout: a regular expression took too long on a text.
         """
         for index, token in tokens.items():
-            self.sequences[index].accept(token)
+            self._by_index[index].accept(token)
         self.memory.sample()
 
     def replay(self, made: Mapping[int, TextDelta]) -> None:
@@ -142,15 +157,30 @@ class Generation:
         for step in range(max(map(len, tokens.values()), default=0)):
             self.accept({index: each[step] for index, each in tokens.items() if step < len(each)})
         for index, each in made.items():
-            self.sequences[index].told.extend(each.scores)
+            self._by_index[index].told[:] = each.scores
+            if each.echo:
+                self._echoes_due.discard(index)
         for sequence in self.sequences:
             sequence.take_delta(is_last=False)
 
     def publish(self, *, is_last: bool) -> None:
         """Tell the sink what the sequences gained."""
-        deltas = [sequence.take_delta(is_last=is_last) for sequence in self.sequences]
+        deltas = [
+            delta
+            for sequence in self.sequences
+            for delta in (self._echo_of(sequence), sequence.take_delta(is_last=is_last))
+            if delta is not None
+        ]
         n_generated = sum(len(sequence.row.generated) for sequence in self.sequences)
-        self._sink.add([delta for delta in deltas if delta is not None], n_generated)
+        self._sink.add(deltas, n_generated)
+
+    def _echo_of(self, sequence: Sequence) -> TextDelta | None:
+        """The prompt's tokens, once, where a text begins with them."""
+        index = sequence.row.sequence
+        if index not in self._echoes_due or self.is_prompt_untold or not self.echo:
+            return None
+        self._echoes_due.remove(index)
+        return TextDelta(sequence=index, text="", tokens=(), echo=self.echo)
 
     def end(self, error: Exception | None = None) -> None:
         """Tell the sink that this is all."""
@@ -162,7 +192,6 @@ class Generation:
 
 def _question_of(job: TextJob) -> Question:
     """What a job tells of its prompt."""
-    prompt = job.prompt
-    if isinstance(prompt, PlainPrompt) and prompt.echo and job.log_probs is not None:
+    if job.echoes and job.log_probs is not None:
         return Question(first_told=1, n_top=job.log_probs)
     return Question()

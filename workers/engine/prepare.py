@@ -24,8 +24,14 @@ from workers.contract.text_job import TextJob
 from workers.contract.text_result import TextDelta
 from workers.engine.attention_control import AttentionControl
 from workers.engine.generation import Generation, Sink
+from workers.engine.parts import JoinedSinks
 from workers.engine.questions import TextToRead
 from workers.engine.sequence import Sequence as GrowingSequence
+from workers.engine.telling import TokenTeller
+
+PARTS_AT_ONCE = 4
+"""Parts of a job that run at once where it has more sequences than the worker has rows: each
+begins as soon as it finds room, and leaves some to others."""
 
 
 class Preparer:
@@ -61,7 +67,7 @@ class Preparer:
         """A generation of the job that goes on where an earlier attempt stopped.
 
         Args:
-            job: what was asked for.
+            job: what was asked for; no more sequences than run at once.
             made: what earlier attempts made, by sequence; empty for the first.
             sink: who will hear of it.
 
@@ -70,10 +76,36 @@ class Preparer:
         """
         if job.n_sequences > self._slots:
             raise InvalidParams("sequences_count", f"must be at most {self._slots} on this worker")
+        return self._part(job, range(job.n_sequences), made, sink)
+
+    def prepare_parts(
+        self, job: TextJob, made: Mapping[int, TextDelta], sink: Sink
+    ) -> list[Generation]:
+        """The same in several generations, for a job with more sequences than run at once.
+
+        Those of one generation wait for each other, so that only sequences that need not may be
+        parted.
+        """
+        if job.n_sequences <= self._slots or not job.has_independent_sequences:
+            return [self.prepare(job, made, sink)]
+        size = max(1, self._slots // PARTS_AT_ONCE)
+        starts = range(0, job.n_sequences, size)
+        joined = JoinedSinks(sink)
+        for start in starts:
+            indexes = range(start, min(start + size, job.n_sequences))
+            own = {index: each for index, each in made.items() if index in indexes}
+            joined.generations.append(self._part(job, indexes, own, joined.open()))
+        return joined.generations
+
+    def _part(
+        self, job: TextJob, indexes: Sequence[int], made: Mapping[int, TextDelta], sink: Sink
+    ) -> Generation:
+        """A generation of some of the job's sequences."""
         self._check_ids(job)
         fitted = self._fit(job)
         max_new_tokens = self._room(job, len(fitted.input_ids))
         settings = self._settings(job)
+        teller = TokenTeller(self._codec, is_raw=job.is_raw)
         attention = job.prompt.attention if isinstance(job.prompt, ItemsPrompt) else None
         control = AttentionControl.of(fitted.factors, attention) if attention else None
         sequences = [
@@ -85,15 +117,16 @@ class Preparer:
                     seed=job.seed,
                     sequence=index,
                 ),
-                IncrementalDecoder(self._codec, fitted.input_ids),
+                IncrementalDecoder(teller.codec, fitted.input_ids),
                 StopChecker(job.stops),
                 ends_at_match=job.stops is not None and job.stops.ends_each,
                 n_alternatives=(job.log_probs or 0) if job.needs_log_probs else None,
+                teller=teller if job.tells_tokens or job.needs_log_probs else None,
                 control=control,
             )
-            for index in range(job.n_sequences)
+            for index in indexes
         ]
-        generation = Generation(job, fitted, max_new_tokens, sequences, sink)
+        generation = Generation(job, fitted, max_new_tokens, sequences, sink, teller)
         generation.replay(made)
         return generation
 
@@ -116,7 +149,8 @@ class Preparer:
             StopChecker(None),
             control=AttentionControl.of(text.factors, text.attention),
         )
-        return Generation(job, fitted, 0, [sequence], sink, text.question)
+        teller = TokenTeller(self._codec, is_raw=False)
+        return Generation(job, fitted, 0, [sequence], sink, teller, text.question)
 
     def _fit(self, job: TextJob) -> FittedPrompt:
         """The prompt as the model reads it."""
@@ -176,7 +210,7 @@ class Preparer:
         if isinstance(job.prompt, PreamblePrompt):
             return "max_total_tokens"
         if n_input < self._max_length:
-            return "max_tokens"
+            return "maximum_tokens" if isinstance(job.prompt, ItemsPrompt) else "max_tokens"
         return "messages" if isinstance(job.prompt, ChatPrompt) else "prompt"
 
     def _check_ids(self, job: TextJob) -> None:

@@ -16,20 +16,22 @@ SOFTMAXES = (softmax, torch.softmax, Tensor.softmax)
 """How the models of transformers call it: scores first."""
 
 
-def scaled_softmax(scores: Tensor, scales: Tensor) -> Tensor:
+def scaled_softmax(scores: Tensor, scales: Tensor, mask_dtype: torch.dtype) -> Tensor:
     """Weights of keys by their scores' distance from each row's lowest, times the key's factor.
 
     s'[q, k] = (s[q, k] - min_j s[q, j]) f[k], then softmax, both over the keys that q sees
     (Aleph Alpha's `control_log_additive: false`).
 
     Args:
-        scores: [B, H, T, K] or [B H, T, K] float, masked: very low where a key is hidden.
+        scores: [B, H, T, K] or [B H, T, K] float, masked: as good as the lowest number where a
+            key is hidden.
         scales: [B, 1, 1, K] float32, f; B may be 1 for all.
+        mask_dtype: whose lowest number the mask has; scores may be of a wider one.
 
     Returns:
         float32, of the shape of the scores.
     """
-    is_hidden = scores <= torch.finfo(scores.dtype).min / 2
+    is_hidden = scores <= torch.finfo(mask_dtype).min / 2
     wide = scores.float()
     lowest = wide.masked_fill(is_hidden, math.inf).amin(-1, keepdim=True)
     distances = (wide - lowest).view(len(scales), -1, *scores.shape[-2:])
@@ -52,7 +54,7 @@ def attend(
         queries: [B, H, T, D].
         keys: what they look at.
         values: what they see.
-        mask: added to the scores, very low where a key is hidden; None = nothing.
+        mask: added to the scores, the lowest number where a key is hidden; None = nothing.
         scales: [B, 1, 1, K] factors of keys, B may be 1 for all; None = scores as they are.
         is_causal: instead of a mask, and without factors: each token sees those up to itself.
     """
@@ -63,17 +65,18 @@ def attend(
     scores = queries.float() @ keys.float().transpose(-1, -2) / math.sqrt(queries.shape[-1])
     if mask is not None:
         scores += mask
-    return scaled_softmax(scores, scales).to(values.dtype) @ values
+    return scaled_softmax(scores, scales, queries.dtype).to(values.dtype) @ values
 
 
 @contextmanager
-def scaling_scores(config: Any, scales: Tensor | None) -> Iterator[None]:
+def scaling_scores(config: Any, scales: Tensor | None, mask_dtype: torch.dtype) -> Iterator[None]:
     """Let a model of transformers scale its scores, whatever its family, while this holds.
 
     Args:
         config: the model's; every family's written-out attention ends in a softmax of scores to
             which the mask was added.
         scales: [B, 1, 1, K], the factors of the batch's keys; None = scores as they are.
+        mask_dtype: of the mask that the model gets.
     """
     if scales is None:
         yield
@@ -81,7 +84,7 @@ def scaling_scores(config: Any, scales: Tensor | None) -> Iterator[None]:
     usual = config._attn_implementation
     config._attn_implementation = "eager"
     try:
-        with _Scaling(scales):
+        with _Scaling(scales, mask_dtype):
             yield
     finally:
         config._attn_implementation = usual
@@ -90,9 +93,10 @@ def scaling_scores(config: Any, scales: Tensor | None) -> Iterator[None]:
 class _Scaling(TorchFunctionMode):
     """Scales the scores of every softmax in its reach."""
 
-    def __init__(self, scales: Tensor) -> None:
+    def __init__(self, scales: Tensor, mask_dtype: torch.dtype) -> None:
         super().__init__()
         self._scales = scales
+        self._mask_dtype = mask_dtype
 
     def __torch_function__(
         self,
@@ -105,5 +109,5 @@ class _Scaling(TorchFunctionMode):
         if func not in SOFTMAXES:
             return func(*args, **options)
         scores = args[0]
-        weights = scaled_softmax(scores, self._scales.to(scores.device))
+        weights = scaled_softmax(scores, self._scales.to(scores.device), self._mask_dtype)
         return weights.to(options.get("dtype") or scores.dtype)
