@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import time
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Protocol
+from typing import NoReturn, Protocol
 
 import redis
 from flask import Response
@@ -79,6 +80,16 @@ def answer_stream(
         content_type="text/event-stream; charset=utf-8",
         headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"},
     )
+
+
+def break_off(problem: Problem) -> NoReturn:
+    """End an answer for whose readers a failure is one that does not end properly.
+
+    Raises:
+        ConnectionResetError: always; gunicorn closes the connection in the middle of the body.
+    """
+    log.warning("an answer breaks off: %s", problem.message)
+    raise ConnectionResetError(errno.ECONNRESET, "an answer breaks off")
 
 
 class _AnswerStream:

@@ -6,13 +6,12 @@ that tells of a failure.
 
 from __future__ import annotations
 
-import errno
-import logging
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from api.aleph_alpha.renderer import finish_reason, result_of, totals
 from api.aleph_alpha.tokens import kept_tokens, n_within, tell
+from api.answer_stream import break_off
 from api.errors import Problem
 from api.replies import to_json
 from workers.contract.job_record import JobEvent, JobRecord
@@ -21,8 +20,6 @@ from workers.contract.text_result import TokenScore
 
 MAX_FRAME_BYTES = 60_000
 """Of an item of several tokens; the client's least limit of a line is 131072 bytes."""
-
-log = logging.getLogger(__name__)
 
 
 class _Text:
@@ -92,13 +89,12 @@ class CompletionWriter:
         yield _frame({"type": "completion_summary", **totals(result)})
 
     def failure(self, problem: Problem) -> Iterator[bytes]:
-        """What tells of a failure: the client reads an answer that does not end properly as one.
+        """Break off: the client knows nothing that tells of a failure.
 
         Raises:
-            ConnectionResetError: always; gunicorn closes the connection in the middle of the body.
+            ConnectionResetError: always.
         """
-        log.warning("an answer breaks off: %s", problem.message)
-        raise ConnectionResetError(errno.ECONNRESET, "an answer breaks off")
+        break_off(problem)
 
     def _chunks(self, index: int, tokens: Sequence[TokenScore]) -> Iterator[bytes]:
         told = tell(tokens, self._answer_fields)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from flask import Response, request
 from flask_smorest import Blueprint
 
@@ -41,9 +43,11 @@ def tokenize() -> Response:
     fields = load(_TOKENIZE, read_json(request))
     if not fields["tokens"] and not fields["token_ids"]:
         raise InvalidParams("tokens", "must be true, or token_ids: else there is nothing to tell")
-    tokens, ids = services().tokenizers.encode(fields["model"], fields["prompt"])
-    told = {"tokens": tokens, "token_ids": ids}
-    return json_reply({name: each for name, each in told.items() if fields[name]})
+    encoding = services().tokenizers.encode(fields["model"], fields["prompt"])
+    told: dict[str, Any] = {"tokens": encoding.tokens} if fields["tokens"] else {}
+    if fields["token_ids"]:
+        told["token_ids"] = encoding.ids
+    return json_reply(told)
 
 
 @document(

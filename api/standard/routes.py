@@ -39,6 +39,7 @@ from api.standard.schema import (
     ModelsSchema,
 )
 from api.standard.stream import ChunkWriter, chat_chunks, completion_chunks
+from api.standard.vendor_chat import VendorChatWriter, is_vendors
 from api.standard_error import render_error
 from workers.contract.job_record import JobRecord
 
@@ -80,7 +81,8 @@ def chat() -> Response:
     made, records = synchronous.admit(CHAT, [chat_job(fields)])
     if not fields["stream"]:
         return json_reply(render_chat(*synchronous.results_of(made, records)))
-    chunks = chat_chunks(
+    is_theirs = is_vendors(body, request.headers.get("User-Agent", ""))
+    chunks = (VendorChatWriter if is_theirs else chat_chunks)(
         records[0],
         n_texts=fields["n"],
         tells_scores=fields["logprobs"],

@@ -69,6 +69,11 @@ class GenerationSchema(RequestSchema):
         load_default=(),
         metadata=says("Added to scores, by token id; -100 forbids a token."),
     )
+    min_tokens = Whole(
+        load_default=0,
+        low=0,
+        metadata=says("Tokens before which a text may end at a stop string only."),
+    )
     top_k = Whole(load_default=0, low=0, metadata=says("Only so many best tokens; 0 is off."))
     min_p = Number(
         load_default=0.0,
@@ -134,6 +139,18 @@ class ChatSchema(GenerationSchema):
     )
     max_completion_tokens = Whole(
         load_default=None, low=1, metadata=says("The same as max_tokens.")
+    )
+    maximum_tokens = Whole(
+        load_default=None, low=1, metadata=says("The same as max_tokens, for Aleph Alpha clients.")
+    )
+    steering_concepts = Texts(
+        load_default=[], most=MAX_WORDS, metadata=says("Refused unless it is empty.")
+    )
+    hosting = Text(load_default=None, metadata=says("Sent by Aleph Alpha clients; has no effect."))
+    tags = Texts(
+        load_default=[],
+        most=MAX_WORDS,
+        metadata=says("Sent by Aleph Alpha clients; has no effect."),
     )
     logprobs = Flag(load_default=False, metadata=says("Whether to tell log-probabilities."))
     top_logprobs = Whole(

@@ -43,6 +43,8 @@ class ChunkWriter:
 
     keep_alive = PING
     is_patient = False
+    ends_with_usage = True
+    """Whether the chunk that ends the last text has the usage."""
 
     def __init__(
         self,
@@ -90,9 +92,9 @@ class ChunkWriter:
         usage = usage_of(results)
         endings = [ending(sequence) for result in results for sequence in result.sequences]
         for index, each in enumerate(endings):
-            is_last = index == len(endings) - 1
+            has_usage = self.ends_with_usage and index == len(endings) - 1
             nothing = self._write("", None, 0)
-            yield self._chunk(index, nothing, each, {"usage": usage} if is_last else {})
+            yield self._chunk(index, nothing, each, {"usage": usage} if has_usage else {})
         if self._repeats_usage:
             yield _frame({**self._head, "choices": [], "usage": usage})
         yield DONE
@@ -120,7 +122,7 @@ def chat_chunks(
         [record],
         head=chat_head(record, "chat.completion.chunk"),
         n_texts=n_texts,
-        write=_chat_part,
+        write=chat_part,
         opening={"delta": {"role": "assistant"}, "logprobs": None},
         tells_scores=tells_scores,
         repeats_usage=repeats_usage,
@@ -142,7 +144,8 @@ def completion_chunks(
     )
 
 
-def _chat_part(text: str, told: Sequence[TokenScore] | None, before: int) -> dict[str, Any]:
+def chat_part(text: str, told: Sequence[TokenScore] | None, before: int) -> dict[str, Any]:
+    """A text as the part of a chat's choice that has it."""
     return {"delta": {"content": text}, "logprobs": chat_log_probs(told)}
 
 
