@@ -5,6 +5,7 @@ The text is read once with the prompt as it is, and once for each part with less
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum
@@ -50,8 +51,10 @@ def explain(
     earlier = _earlier_tokens(job, target) if job.is_by_token else []
     plain = target.prompt.factors
     changed = [_multiplied(plain, each.factors) for each in (*parts, *earlier)]
+    text = target.to_read(plain)
     # A part that changes nothing is not read again, so its score is exactly 0.
-    texts = [target.to_read(each) for each in (plain, *(each for each in changed if each != plain))]
+    variants = [dataclasses.replace(text, factors=each) for each in changed if each != plain]
+    texts = [text, *variants]
     read = passes.run(texts, _log_probs)
     if read is None:
         return None

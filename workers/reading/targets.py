@@ -19,19 +19,17 @@ class Target:
     Args:
         prompt: what comes before.
         text: the text, read by itself; its places begin at 0.
-        ids: both together.
         attention: how the prompt's controls act.
     """
 
     prompt: ReadPrompt
     text: ReadItem
-    ids: tuple[int, ...]
     attention: AttentionParams
 
     @property
     def n_prompt(self) -> int:
         """Tokens of the prompt."""
-        return len(self.ids) - len(self.text.ids)
+        return len(self.prompt.ids)
 
     def to_read(self, factors: Mapping[int, float], n_top: int = 0) -> TextToRead:
         """Both as one text, of which the second part's tokens are asked.
@@ -41,7 +39,7 @@ class Target:
             n_top: likeliest tokens to tell at each place.
         """
         return TextToRead(
-            ids=self.ids,
+            ids=(*self.prompt.ids, *self.text.ids),
             question=Question(first_told=self.n_prompt, n_top=n_top),
             factors=factors,
             attention=self.attention,
@@ -65,6 +63,5 @@ def read_target(preparer: Preparer, prompt: ItemsPrompt, text: str, field: str) 
     (item,) = preparer.read_items(ItemsPrompt(items=(TextItem(text=text),))).items
     if not item.ids:
         raise InvalidParams(field, "must have at least one token of this model")
-    ids = read.ids
-    preparer.check_room(len(ids), len(item.ids))
-    return Target(read, item, (*ids, *item.ids), prompt.attention)
+    preparer.check_room(len(read.ids), len(item.ids))
+    return Target(read, item, prompt.attention)
