@@ -106,18 +106,17 @@ def _apply_(scores: Tensor, terms: dict[int, _Term]) -> None:
     ids, times, penalties, is_multiplicative = zip(*terms.values(), strict=True)
     n_ids = torch.tensor([len(each) for each in ids])
     owners = torch.tensor(list(terms)).repeat_interleave(n_ids)
-    penalty = torch.tensor(penalties, dtype=torch.float64).repeat_interleave(n_ids)
-    is_factor = torch.tensor(is_multiplicative).repeat_interleave(n_ids)
-    many = torch.cat(times).double()
-    amounts = (penalty * many).where(~is_factor, 0.0)
-    # A power beyond the numbers there are would make 0 * infinity of a score.
-    factors = (1 + penalty).pow(many).clamp(max=torch.finfo(torch.float64).max)
-    changes = torch.stack((amounts, factors.where(is_factor, 1.0))).to(scores.device)
     index = torch.stack((owners, torch.cat(ids))).to(scores.device)
+    penalty = torch.tensor(penalties, dtype=torch.float64).repeat_interleave(n_ids)
+    many = torch.cat(times).double()
+    is_factor = torch.tensor(is_multiplicative).repeat_interleave(n_ids)
     old = scores[index[0], index[1]]
-    new = old.double() - changes[0]
-    new = torch.where(new > 0, new / changes[1], new * changes[1])
+    new = old.double() - (penalty * many).where(~is_factor, 0.0).to(scores.device)
+    if any(is_multiplicative):
+        # A power beyond the numbers there are would make 0 * infinity of a score.
+        factors = (1 + penalty).pow(many).clamp(max=torch.finfo(torch.float64).max)
+        factors = factors.where(is_factor, 1.0).to(scores.device)
+        new = torch.where(new > 0, new / factors, new * factors)
     limit = torch.finfo(scores.dtype).max
-    scores[index[0], index[1]] = (
-        new.clamp(-limit, limit).to(scores.dtype).where(old.isfinite(), old)
-    )
+    new = new.clamp(-limit, limit).to(scores.dtype)
+    scores[index[0], index[1]] = new.where(old.isfinite(), old)

@@ -48,6 +48,7 @@ the values that ask for nothing but what is done anyway."""
 NAMES: Mapping[str, str] = {
     "sequences_count": "n",
     "generated_tokens_count": "max_tokens",
+    "minimum_tokens": "min_tokens",
     "stop_strings": "stop",
     "log_probs": "logprobs",
     "n_kept": "best_of",
@@ -269,6 +270,7 @@ def _constraints(fields: Mapping[str, Any]) -> ConstraintParams:
         words_blacklist=tuple(fields["words_blacklist"]),
         words_blacklist_at_start=tuple(fields["words_blacklist_at_start"]),
         no_repeat_ngram_size=fields["no_repeat_ngram_size"] or None,
+        min_new_tokens=fields["min_tokens"],
         can_stop_early=True,
         can_be_empty=True,
     )

@@ -69,6 +69,11 @@ class GenerationSchema(RequestSchema):
         load_default=(),
         metadata=says("Added to scores, by token id; -100 forbids a token."),
     )
+    min_tokens = Whole(
+        load_default=0,
+        low=0,
+        metadata=says("Tokens before which a text may end at a stop string only."),
+    )
     top_k = Whole(load_default=0, low=0, metadata=says("Only so many best tokens; 0 is off."))
     min_p = Number(
         load_default=0.0,

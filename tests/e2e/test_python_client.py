@@ -21,6 +21,7 @@ from neodim_client import (
     Client,
     CompletionRequest,
     CompletionResponse,
+    DetokenizationRequest,
     GenerateRequest,
     JobEnded,
     JobFailed,
@@ -30,13 +31,15 @@ from neodim_client import (
     StreamChunk,
     StreamSummary,
     TextAdded,
+    TokenizationRequest,
     UnknownModel,
 )
 
 pytestmark = pytest.mark.stack
 
 MODEL = "gpt2"
-PROMPT = Prompt.from_text("The old cat sees a red house near the river.")
+TEXT = "The old cat sees a red house near the river."
+PROMPT = Prompt.from_text(TEXT)
 README = (ROOT / "README.md").read_text()
 SECTION = README.split("\n## Python client\n")[1].split("\n## ")[0]
 EXAMPLES = re.findall(r"```python\n(.*?)```", SECTION, re.DOTALL)
@@ -100,6 +103,7 @@ def test_events_go_on_over_the_death_of_the_api_and_of_the_worker(
         if killed and len(events) >= 3:
             kill(tiny_stack, killed.pop())
 
+    assert killed == []
     assert [text_of(events, n) for n in range(2)] == undisturbed
     assert len({each.id for each in events}) == len(events)
     assert isinstance(events[-1], JobEnded)
@@ -193,6 +197,24 @@ def test_refusal_by_the_worker_reaches_waiting_calls_and_jobs(client: Client) ->
 
     assert rejected.value.status == 400
     assert failed.value.code == "prompt_too_long"
+
+
+def test_tokens_are_those_that_completions_are_made_of(client: Client) -> None:
+    asked = CompletionRequest(PROMPT, maximum_tokens=0, tokens=True, echo=True)
+
+    told = client.tokenize(TokenizationRequest(TEXT), MODEL)
+    by_ids = replace(asked, prompt=Prompt.from_tokens(told.token_ids or ()))
+
+    assert client.detokenize(DetokenizationRequest(told.token_ids or ()), MODEL).result == TEXT
+    assert client.complete(by_ids, MODEL) == client.complete(asked, MODEL)
+    assert client.complete(asked, MODEL).completions[0].completion == TEXT
+
+
+def test_models_and_version_are_told(client: Client) -> None:
+    (model,) = client.models()
+
+    assert (model.name, model.max_context_size, model.image_support) == (MODEL, 250, False)
+    assert client.version().startswith("1.")
 
 
 def test_leaving_a_streamed_completion_ends_its_job(tiny_stack: Stack, client: Client) -> None:

@@ -74,6 +74,10 @@ class TextJob:
         """Check the counts, naming the Neodim field at fault."""
         if self.max_new_tokens is not None and self.max_new_tokens < 0:
             raise InvalidParams("generated_tokens_count", "must be at least 0")
+        least = self.constraints.min_new_tokens
+        if self.max_new_tokens is not None and least > self.max_new_tokens:
+            problem = f"must be at most the {self.max_new_tokens} tokens to generate, not {least}"
+            raise InvalidParams("minimum_tokens", problem)
         if not 1 <= self.n_sequences <= MAX_SEQUENCES:
             raise InvalidParams("sequences_count", f"must be from 1 to {MAX_SEQUENCES}")
         if self.n_kept is not None and not 1 <= self.n_kept <= self.n_sequences:

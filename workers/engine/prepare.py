@@ -13,8 +13,9 @@ from neodim_sampling.prompt_items import ImageItem, ItemsPrompt
 from neodim_sampling.prompts import ChatMessage, ChatPrompt, PlainPrompt, PreamblePrompt
 from neodim_sampling.row import RowSettings, SamplingRow, TokenConstraints
 from neodim_sampling.text.codec import TextCodec
-from neodim_sampling.text.constraint_words import resolve_constraints
+from neodim_sampling.text.constraint_words import resolve_constraints, resolve_penalties
 from neodim_sampling.text.decoder import IncrementalDecoder
+from neodim_sampling.text.exclusions import ExcludedTexts
 from neodim_sampling.text.fitting import FittedPrompt, fit_prompt
 from neodim_sampling.text.items import ReadPrompt, read_items
 from neodim_sampling.text.plain import plain_ids, whole_prompt
@@ -123,6 +124,7 @@ class Preparer:
                 n_alternatives=(job.log_probs or 0) if job.needs_log_probs else None,
                 teller=teller if job.tells_tokens or job.needs_log_probs else None,
                 control=control,
+                excluded=self._excluded(job, fitted.input_ids),
             )
             for index in indexes
         ]
@@ -151,6 +153,12 @@ class Preparer:
         )
         teller = TokenTeller(self._codec, is_raw=False)
         return Generation(job, fitted, 0, [sequence], sink, teller, text.question)
+
+    def _excluded(self, job: TextJob, input_ids: Sequence[int]) -> ExcludedTexts | None:
+        limits = job.constraints
+        if not limits.exclusions or limits.is_exclusion_first_only:
+            return None
+        return ExcludedTexts(self._codec, limits.exclusions, input_ids)
 
     def _fit(self, job: TextJob) -> FittedPrompt:
         """The prompt as the model reads it."""
@@ -226,6 +234,7 @@ class Preparer:
             warpers=job.warpers,
             penalty=job.penalty,
             adjustments=job.adjustments,
+            penalty_tokens=resolve_penalties(self._codec, job.adjustments, self._eos_ids),
             penalty_prompt_ids=tuple(self._codec.encode(override)) if override else None,
             constraints=resolve_constraints(self._codec, job.constraints, self._eos_ids),
             n_vocab=self._n_vocab,

@@ -34,7 +34,15 @@ HELLO = [{"role": "user", "content": "Hello"}]
 CHAT = {"model": "tiny", "messages": HELLO}
 COMPLETION = {"model": "tiny", "prompt": "Hello"}
 
-INTEGERS = ("n", "seed", "top_k", "repetition_penalty_range", "no_repeat_ngram_size", "max_tokens")
+INTEGERS = (
+    "n",
+    "seed",
+    "top_k",
+    "repetition_penalty_range",
+    "no_repeat_ngram_size",
+    "max_tokens",
+    "min_tokens",
+)
 NUMBERS = (
     "temperature",
     "top_p",
@@ -100,6 +108,7 @@ OUT_OF_RANGE = {
     "repetition_penalty_range": (-1,),
     "no_repeat_ngram_size": (-1,),
     "max_tokens": (-1, 2**31),
+    "min_tokens": (-1,),
     "max_completion_tokens": (-1, 0),
     "maximum_tokens": (-1, 0),
     "temperature": (-0.1,),
@@ -332,6 +341,7 @@ def test_everything_arrives_in_the_job():
         words_blacklist=["b"],
         words_blacklist_at_start=["s"],
         no_repeat_ngram_size=3,
+        min_tokens=9,
         stop=["END", "\n"],
         logprobs=True,
         top_logprobs=5,
@@ -366,6 +376,7 @@ def test_everything_arrives_in_the_job():
         words_blacklist=("b",),
         words_blacklist_at_start=("s",),
         no_repeat_ngram_size=3,
+        min_new_tokens=9,
         can_stop_early=True,
         can_be_empty=True,
     )
@@ -377,6 +388,14 @@ def test_a_temperature_of_zero_takes_the_best_token_whatever_else_is_asked_for()
     job = chat(temperature=0, top_k=40, top_p=0.5, tfs=0.5, warpers_order=["tfs", "*"])
 
     assert job.warpers == WarperParams(top_k=1)
+
+
+def test_more_tokens_at_least_than_at_most_are_refused_by_the_requests_own_name():
+    problem = refusal(completion, min_tokens=17)
+
+    assert problem.field == "min_tokens"
+    assert "at most the 16 tokens to generate" in problem.problem
+    assert chat(min_tokens=17).constraints.min_new_tokens == 17
 
 
 def test_a_nucleus_of_nothing_is_the_best_token():
@@ -642,6 +661,7 @@ def test_a_stream_cannot_choose_the_best_or_echo():
         ("stop_strings", "stop"),
         ("log_probs", "logprobs"),
         ("n_kept", "best_of"),
+        ("minimum_tokens", "min_tokens"),
         ("temperature", "temperature"),
     ],
 )
