@@ -11,5 +11,14 @@ from stack import TINY, Stack, running
 @pytest.fixture(scope="session")
 def tiny_stack() -> Iterator[Stack]:
     """A service with a tiny model, so that a token costs next to nothing."""
-    with running("--model", str(TINY / "gpt2"), "--max-length", "250", "--slots", "8") as stack:
+    with running(
+        "--model",
+        str(TINY / "gpt2"),
+        "--max-length",
+        "250",
+        "--slots",
+        "8",
+        "--semantic-embeddings",
+        "true",
+    ) as stack:
         yield stack
