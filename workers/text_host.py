@@ -44,6 +44,7 @@ class TextHost(WorkerHost):
             model.slots,
             model.max_length,
         )
+        self._reads_pictures = loaded.eye is not None
         self._codec = TextCodec(loaded.tokenizer)
         self._preparer = preparer_of(loaded, self._codec, settings.slots)
         self._text_engine = Engine(model, settings.prefill_chunk, on_death=end_process)

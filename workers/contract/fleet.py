@@ -43,6 +43,7 @@ class WorkerCard:
         step: number of the engine's last step; stands still when the engine hangs.
         kind: what it makes.
         cid: twelve hex digits by which nodes tell it from others, also after a restart.
+        reads_pictures: whether prompts of text may have pictures in them.
     """
 
     name: str
@@ -56,6 +57,7 @@ class WorkerCard:
     step: int = 0
     kind: WorkerKind = WorkerKind.TEXT
     cid: str = ""
+    reads_pictures: bool = False
 
 
 class Fleet:

@@ -92,7 +92,7 @@ class DecodeGraphs:
 
     def can_read(self, runs: Sequence[Run]) -> bool:
         """Whether these are what recorded steps do: single tokens, and no biased keys."""
-        are_single = all(len(run.tokens) == 1 for run in runs)
+        are_single = all(len(run.tokens) == 1 and not run.insets for run in runs)
         return are_single and not self._cache.has_bias(run.slot for run in runs)
 
     def read(self, runs: Sequence[Run]) -> Tensor:

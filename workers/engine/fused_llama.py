@@ -85,13 +85,15 @@ class FusedLlama(TextModel):
         order = sorted(range(len(runs)), key=lambda i: (len(runs[i].tokens) > 1, runs[i].slot))
         n_single = sum(len(run.tokens) == 1 for run in runs)
         ordered = [runs[i] for i in order]
+        lengths = [len(run.tokens) for run in ordered]
         if self._graphs is not None and self._graphs.can_read(ordered):
             hidden = self._graphs.read(ordered)
         else:
             tokens = [token for run in ordered for token in run.tokens]
             attention = RunsAttention(self.cache, ordered[:n_single], ordered[n_single:])
-            hidden = self._forward(torch.tensor(tokens, device=self.device), attention)
-        lengths = [len(run.tokens) for run in ordered]
+            x = self._embeddings(torch.tensor(tokens, device=self.device))
+            self._put_insets(ordered, x.split(lengths))
+            hidden = self._compute(x, attention)
         parts = dict(zip(order, hidden.split(lengths), strict=True))
         return self._outcome(runs, [parts[i] for i in range(len(runs))])
 
@@ -106,7 +108,10 @@ class FusedLlama(TextModel):
 
     def _forward(self, tokens: Tensor, attention: AttentionPass) -> Tensor:
         """[N, H], the last hidden states of [N] tokens."""
-        x = self._embeddings(tokens)
+        return self._compute(self._embeddings(tokens), attention)
+
+    def _compute(self, x: Tensor, attention: AttentionPass) -> Tensor:
+        """[N, H], the last hidden states of [N, H] embeddings."""
         turns = self._turns[attention.positions, None]
         for layer, rows in zip(self._layers, self.cache.rows, strict=True):
             qkv = layer.qkv(self._normalise(x)).unflatten(-1, (-1, self._head_size))

@@ -52,7 +52,8 @@ class GeneralModel(TextModel):
         view = RowsView(
             self.cache, [run.slot for run in runs], [run.start for run in runs], longest
         )
-        hidden = self._forward(torch.tensor(padded, device=self.device), view)
+        ids = torch.tensor(padded, device=self.device)
+        hidden = self._forward(view, **self._inputs(ids, runs))
         return [states[: len(run.tokens)] for run, states in zip(runs, hidden, strict=True)]
 
     @torch.inference_mode()
@@ -61,19 +62,27 @@ class GeneralModel(TextModel):
     ) -> tuple[Tensor, Tensor, CandidatesView]:
         """Read each of several possible next tokens of one row; nothing is kept yet."""
         view = CandidatesView(self.cache, slot, start, len(candidates))
-        hidden = self._forward(candidates[:, None], view)[:, 0]
+        hidden = self._forward(view, input_ids=candidates[:, None])[:, 0]
         return self._head(hidden).float(), hidden, view
 
-    def _forward(self, ids: Tensor, view: RowsView | CandidatesView) -> Tensor:
-        """[B, T, H], the last hidden states of [B, T] tokens."""
+    def _inputs(self, ids: Tensor, runs: Sequence[Run]) -> dict[str, Tensor]:
+        """Tokens [B, T] as the body takes them: as they are, or looked up where one has insets."""
+        if not any(run.insets for run in runs):
+            return {"input_ids": ids}
+        embeddings = self._body.get_input_embeddings()(ids)
+        self._put_insets(runs, embeddings)
+        return {"inputs_embeds": embeddings}
+
+    def _forward(self, view: RowsView | CandidatesView, **inputs: Tensor) -> Tensor:
+        """[B, T, H], the last hidden states of [B, T] tokens or embeddings [B, T, H]."""
         self.cache.show(view)
         positions = {"position_ids": view.positions} if self._has_positions else {}
         reply = self._body(
-            input_ids=ids,
             attention_mask=view.mask,
             cache=self.cache,
             use_cache=True,
             return_dict=True,
+            **inputs,
             **positions,
         )
         hidden: Tensor = reply.last_hidden_state

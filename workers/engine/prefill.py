@@ -28,7 +28,7 @@ class Prefill:
             # These need the states of all tokens, which rows do not keep, or other ones.
             needs_all = generation.is_contrastive or generation.is_prompt_untold
             is_unlike = needs_all or first.key_bias is not None
-            known = [] if is_unlike else reading.tokens
+            known = [] if is_unlike else first.names
             reading.n_read = self._slots.give(first, known)
             for other in others:
                 self._slots.give(other, [])

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from neodim_sampling.errors import InvalidParams, PromptTooLong
-from neodim_sampling.prompt_items import ImageItem, ItemsPrompt
+from neodim_sampling.prompt_items import ItemsPrompt
 from neodim_sampling.prompts import ChatMessage, ChatPrompt, PreamblePrompt
 from neodim_sampling.row import RowSettings, SamplingRow
 from neodim_sampling.text.codec import TextCodec
@@ -19,10 +19,11 @@ from neodim_sampling.text.fitting import FittedPrompt, fit_prompt
 from neodim_sampling.text.items import read_items
 from neodim_sampling.text.plain import plain_ids, whole_prompt
 from neodim_sampling.text.stops import StopChecker
-from workers.contract.errors import MissingCapability
+from neodim_sampling.text.tiles import Tiles
 from workers.contract.text_job import TextJob
 from workers.contract.text_result import TextDelta
 from workers.engine.generation import Generation, Sink
+from workers.engine.pictures import Eye, place_pictures, see_pictures
 from workers.engine.sequence import Sequence as GrowingSequence
 
 
@@ -36,6 +37,7 @@ class Preparer:
         n_vocab: tokens that may be generated at all.
         slots: sequences that the engine runs at once.
         max_length: tokens that one sequence may have.
+        eye: sees pictures for the model; None = it reads none.
     """
 
     def __init__(
@@ -47,6 +49,7 @@ class Preparer:
         n_vocab: int,
         slots: int,
         max_length: int,
+        eye: Eye | None = None,
     ) -> None:
         self._codec = codec
         self._render_chat = render_chat
@@ -54,6 +57,7 @@ class Preparer:
         self._n_vocab = n_vocab
         self._slots = slots
         self._max_length = max_length
+        self._eye = eye
 
     def prepare(self, job: TextJob, made: Mapping[int, TextDelta], sink: Sink) -> Generation:
         """A generation of the job that goes on where an earlier attempt stopped.
@@ -69,9 +73,12 @@ class Preparer:
         if job.n_sequences > self._slots:
             raise InvalidParams("sequences_count", f"must be at most {self._slots} on this worker")
         self._check_ids(job)
-        fitted = self._fit(job)
+        items = job.prompt.items if isinstance(job.prompt, ItemsPrompt) else ()
+        seen = see_pictures(items, self._eye)
+        fitted = self._fit(job, [each.tiles for each in seen])
         max_new_tokens = self._room(job, len(fitted.input_ids))
         settings = self._settings(job)
+        pictures = place_pictures(seen, fitted.picture_spans)
         sequences = [
             GrowingSequence(
                 SamplingRow(
@@ -81,10 +88,11 @@ class Preparer:
                     seed=job.seed,
                     sequence=index,
                 ),
-                IncrementalDecoder(self._codec, fitted.input_ids),
+                IncrementalDecoder(self._codec, fitted.text_ids),
                 StopChecker(job.stops),
                 ends_at_match=job.stops is not None and job.stops.ends_each,
                 n_alternatives=(job.log_probs or 0) if job.needs_log_probs else None,
+                pictures=pictures,
             )
             for index in range(job.n_sequences)
         ]
@@ -92,7 +100,7 @@ class Preparer:
         generation.replay(made)
         return generation
 
-    def _fit(self, job: TextJob) -> FittedPrompt:
+    def _fit(self, job: TextJob, tiles: Sequence[Tiles]) -> FittedPrompt:
         """The prompt as the model reads it."""
         if isinstance(job.prompt, PreamblePrompt):
             assert job.max_new_tokens is not None, "prompts are cut to what is to be generated"
@@ -101,18 +109,18 @@ class Preparer:
             text = self._render_chat(job.prompt.messages)
             return whole_prompt(self._codec, self._codec.encode_bare(text))
         if isinstance(job.prompt, ItemsPrompt):
-            return self._read_items(job.prompt)
+            return self._read_items(job.prompt, tiles)
         return whole_prompt(self._codec, plain_ids(self._codec, job.prompt, self._eos_ids))
 
-    def _read_items(self, prompt: ItemsPrompt) -> FittedPrompt:
-        if any(isinstance(each, ImageItem) for each in prompt.items):
-            raise MissingCapability("prompt: this model does not read pictures")
-        read = read_items(self._codec, prompt.items, self._eos_ids)
-        return replace(
+    def _read_items(self, prompt: ItemsPrompt, tiles: Sequence[Tiles]) -> FittedPrompt:
+        read = read_items(self._codec, prompt.items, self._eos_ids, tiles)
+        fitted = replace(
             whole_prompt(self._codec, read.ids),
             factors=read.factors,
             n_start=len(read.start_ids),
+            picture_spans=read.picture_spans,
         )
+        return replace(fitted, used_prompt=self._codec.decode(fitted.text_ids))
 
     def _room(self, job: TextJob, n_input: int) -> int:
         """Tokens that may be generated behind so many of input."""

@@ -13,6 +13,7 @@ from torch import Tensor
 from workers.contract.errors import EngineFailure
 from workers.engine.generation import Generation
 from workers.engine.likelihood import Likelihood, prompt_likelihoods
+from workers.engine.pictures import insets_of
 from workers.engine.sequence import Scores, Sequence
 from workers.engine.text_model import Run, TextModel
 
@@ -93,8 +94,10 @@ class PromptReading:
         """The next `chunk` tokens."""
         stop = self.n_read + self.chunk
         is_last = stop == len(self.tokens)
-        slot = self.sequences[0].held_slot
-        return [Run(slot, self.n_read, self.tokens[self.n_read : stop], needs_scores=is_last)]
+        first = self.sequences[0]
+        insets = insets_of(first.pictures, self.n_read, stop)
+        tokens = self.tokens[self.n_read : stop]
+        return [Run(first.held_slot, self.n_read, tokens, needs_scores=is_last, insets=insets)]
 
     def examine(self, hidden: SequenceOf[Tensor], score: Score) -> None:
         """See how likely the prompt's tokens are behind those of this chunk, if that is asked.

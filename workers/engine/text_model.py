@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -11,6 +11,19 @@ import torch
 from torch import Tensor
 
 from workers.engine.slot_cache import SlotCache
+
+
+@dataclass(frozen=True, slots=True)
+class Inset:
+    """What is read in the place of some tokens of a run.
+
+    Args:
+        place: the first of them, counted within the run.
+        rows: [n, H], the embeddings that take the place of theirs.
+    """
+
+    place: int
+    rows: Tensor
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +35,14 @@ class Run:
         start: tokens that the row holds before.
         tokens: at least one; what of them does not fit in the row may not be read.
         needs_scores: whether anybody asks what comes behind the last.
+        insets: parts of it that are no text.
     """
 
     slot: int
     start: int
     tokens: Sequence[int]
     needs_scores: bool = True
+    insets: Sequence[Inset] = ()
 
     @property
     def stop(self) -> int:
@@ -110,6 +125,13 @@ class TextModel(ABC):
             Scores behind each, [B, V] float32, states behind the final norm, [B, H], and a handle
             to keep one.
         """
+
+    @staticmethod
+    def _put_insets(runs: Sequence[Run], embeddings: Iterable[Tensor]) -> None:
+        """Write runs' insets over what their tokens gave: [T, H] each, or more, changed."""
+        for run, own in zip(runs, embeddings, strict=True):
+            for inset in run.insets:
+                own[inset.place : inset.place + len(inset.rows)] = inset.rows
 
     def _outcome(self, runs: Sequence[Run], hidden: Sequence[Tensor]) -> Outcome:
         """Score the ends of runs that need it, from each run's last hidden states [T, H]."""

@@ -82,7 +82,7 @@ def test_picture_among_items_becomes_its_tokens_with_their_areas_and_factors() -
     assert read.ids[:6] == (1, 2, TOKEN, TOKEN, TOKEN, TOKEN)
     assert read.items[1].areas == tiles.areas
     assert read.picture_spans == ((2, 6),)
-    assert read.factors == {3: 0.25} | {place: 2.0 for place in range(6, len(read.ids))}
+    assert read.factors == {3: 0.25} | dict.fromkeys(range(6, len(read.ids)), 2.0)
 
 
 def test_each_picture_among_items_becomes_its_own_tokens() -> None:
