@@ -29,6 +29,10 @@ KIND = "llava"
 TOWERS = {"clip_vision_model": True, "siglip_vision_model": False}
 """Supported towers, and whether they have a token for the whole picture in front of the tiles."""
 
+CAN_BE_TIED = ("llama", "xglm")
+"""Language models whose output weights may be the embeddings: of others transformers 5.24 does not
+find those within a model of this kind."""
+
 BLACK_TO_WHITE = 1 / 255
 
 
@@ -86,7 +90,7 @@ def check_vision(config: Any) -> None:
     Raises:
         ModelUnusable: it is not supported.
     """
-    vision = config.vision_config
+    vision, language = config.vision_config, config.text_config
     if vision.model_type not in TOWERS:
         raise ModelUnusable(
             f"--model: vision towers of type {vision.model_type} are not supported; "
@@ -97,10 +101,15 @@ def check_vision(config: Any) -> None:
             f"--model: vision_feature_select_strategy: default would leave out the first tile of "
             f"a {vision.model_type}; allowed: full"
         )
-    if not 0 <= config.image_token_id < config.text_config.vocab_size:
+    if not 0 <= config.image_token_id < language.vocab_size:
         raise ModelUnusable(
             f"--model: image_token_index: {config.image_token_id} is no token of the language "
-            f"model; allowed: 0 to {config.text_config.vocab_size - 1}"
+            f"model; allowed: 0 to {language.vocab_size - 1}"
+        )
+    if config.tie_word_embeddings and language.model_type not in CAN_BE_TIED:
+        raise ModelUnusable(
+            f"--model: a {language.model_type} as the language model of {KIND} cannot share its "
+            f"embeddings with its output; those that can are {', '.join(CAN_BE_TIED)}"
         )
 
 

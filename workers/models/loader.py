@@ -111,14 +111,15 @@ def _source(settings: Settings) -> tuple[str, bool]:
 
 
 def _check_family(config: Any) -> None:
-    if config.model_type == llava.KIND:
-        llava.check_vision(config)
-        config = config.text_config
-    if config.model_type not in FAMILIES:
+    has_vision = config.model_type == llava.KIND
+    language = config.text_config if has_vision else config
+    if language.model_type not in FAMILIES:
         raise ModelUnusable(
-            f"--model: models of type {config.model_type} are not supported; "
+            f"--model: models of type {language.model_type} are not supported; "
             f"supported are {', '.join(FAMILIES)}, also as a part of {llava.KIND}"
         )
+    if has_vision:
+        llava.check_vision(config)
 
 
 def _open(

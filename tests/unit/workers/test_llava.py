@@ -25,7 +25,7 @@ from workers.engine.families import FAMILIES
 from workers.engine.model_path import open_model
 from workers.engine.pictures import PlacedPicture, insets_of
 from workers.engine.text_model import Run
-from workers.models.llava import read_eyesight, take_apart
+from workers.models.llava import CAN_BE_TIED, read_eyesight, take_apart
 from workers.models.loader import LoadedModel, load_model
 from workers.models.unusable import ModelUnusable
 from workers.models.visible_square import normalised, visible_square
@@ -51,7 +51,7 @@ def changed_model(source: Path, target: Path, **changes: Any) -> Path:
     return target
 
 
-def llava(family: str, tower: str = "clip", **options: Any) -> Any:
+def llava(family: str, tower: str = "clip", *, is_tied: bool = False, **options: Any) -> Any:
     """A random model around a language model of a family."""
     torch.manual_seed(3)
     vision = TOWERS[tower](
@@ -64,7 +64,7 @@ def llava(family: str, tower: str = "clip", **options: Any) -> Any:
     )
     config = LlavaConfig(
         vision_config=vision,
-        text_config=AutoConfig.from_pretrained(TINY / family),
+        text_config=AutoConfig.from_pretrained(TINY / family, tie_word_embeddings=is_tied),
         image_token_index=PICTURE_TOKEN,
         initializer_range=0.2,
         **options,
@@ -97,6 +97,13 @@ def test_language_model_of_any_family_reads_as_in_the_whole_model(
     family: str, tiny_vision_model: Path
 ) -> None:
     assert_reads_as_the_whole_model(llava(family), tiny_vision_model, PER_SIDE**2)
+
+
+@pytest.mark.parametrize("family", CAN_BE_TIED)
+def test_output_may_be_tied_to_the_embeddings(family: str, tiny_vision_model: Path) -> None:
+    whole = llava(family, is_tied=True)
+
+    assert_reads_as_the_whole_model(whole, tiny_vision_model, PER_SIDE**2)
 
 
 def test_siglip_tower_gives_a_token_for_each_tile(tiny_vision_model: Path) -> None:
@@ -164,6 +171,10 @@ def test_model_of_text_alone_has_no_eye() -> None:
             "vision_feature_select_strategy: default would leave out",
         ),
         ({"text_config": {"model_type": "mamba"}}, "models of type mamba are not supported"),
+        (
+            {"text_config": {"model_type": "gpt2", "tie_word_embeddings": True}},
+            "a gpt2 as the language model of llava cannot share its embeddings with its output",
+        ),
     ],
 )
 def test_model_with_another_kind_of_vision_is_refused(

@@ -104,6 +104,7 @@ BACK = {
 """How a picture is stored that is to be turned as EXIF's numbers say."""
 
 
+@pytest.mark.filterwarnings("ignore:Corrupt EXIF data")
 def test_damaged_orientation_leaves_a_picture_as_it_is() -> None:
     file = encoded(halves((16, 16)), exif=b"Exif\x00\x00MM\x00*\xff\xff\xff\xff")
 
