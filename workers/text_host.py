@@ -12,6 +12,7 @@ from workers.contract.job_body import Job
 from workers.contract.settings import Settings
 from workers.contract.text_job import TextJob
 from workers.engine.engine import Engine
+from workers.engine.parts import cancelling
 from workers.engine.results import make_result
 from workers.host import Finish, RunningEngine, WorkerHost, end_process
 from workers.models.serving import make_ready, preparer_of
@@ -55,13 +56,15 @@ class TextHost(WorkerHost):
         if not isinstance(job, TextJob):
             raise EngineFailure("the job is not one for text")
         made = self._store.made_so_far(attempt) if attempt.number > 1 else {}
-        generation = self._preparer.prepare(job, made, output)
-        output.connect(generation.cancel)
+        parts = self._preparer.prepare_parts(job, made, output)
+        cancel = cancelling(parts)
+        output.connect(cancel)
         if attempt.is_cancelled:
-            generation.cancel()
-        self._text_engine.submit(generation)
+            cancel()
+        for part in parts:
+            self._text_engine.submit(part)
         output.wait()
         if output.error is not None:
             raise output.error
-        result = make_result(generation, self._codec)
+        result = make_result(parts, self._codec)
         return lambda: self._store.succeed(attempt, result)

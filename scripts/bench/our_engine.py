@@ -154,7 +154,7 @@ class OurEngine:
 
     def output_text(self, request: Request) -> str:
         """Prompt and generated text of a request that has ended."""
-        return make_result(request.generation, self.codec).sequences[0].output_text
+        return make_result([request.generation], self.codec).sequences[0].output_text
 
     def stop(self) -> None:
         """Give up what the engine holds."""

@@ -186,9 +186,9 @@ REFUSED = {
     "an unknown field": (CHAT, chat(no_such_field=1), "no_such_field", "invalid_request"),
     "tools": (CHAT, chat(tools=[{}]), "tools", "unsupported_parameter"),
     "a suffix": (COMPLETIONS, completion(suffix="x"), "suffix", "unsupported_parameter"),
-    "too many texts": (CHAT, chat(n=5), "n", "invalid_request"),
+    "too many texts": (CHAT, chat(n=257), "n", "invalid_request"),
     "too long a text": (CHAT, chat(max_tokens=512), "max_tokens", "invalid_request"),
-    "too many candidates": (COMPLETIONS, completion(n=5, best_of=5), "n", "invalid_request"),
+    "too many candidates": (COMPLETIONS, completion(best_of=257), "best_of", "invalid_request"),
     "no messages": (CHAT, chat(messages=[]), "messages", "invalid_request"),
 }
 

@@ -91,6 +91,21 @@ class TextJob:
         return (self.max_new_tokens or 0) * self.n_sequences
 
     @property
+    def tells_tokens(self) -> bool:
+        """Whether the result tells of every generated token."""
+        return self.is_raw or self.log_probs is not None
+
+    @property
+    def echoes(self) -> bool:
+        """Whether it tells of the prompt's own tokens too."""
+        return isinstance(self.prompt, PlainPrompt | ItemsPrompt) and self.prompt.echo
+
+    @property
+    def has_independent_sequences(self) -> bool:
+        """Whether no sequence has to wait for what becomes of the others, as Neodim's have to."""
+        return not isinstance(self.prompt, PreamblePrompt)
+
+    @property
     def needs_log_probs(self) -> bool:
         """Whether the log-probabilities of generated tokens have to be known."""
         return self.log_probs is not None or self.n_kept is not None

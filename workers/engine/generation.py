@@ -5,15 +5,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Mapping
 from collections.abc import Sequence as SequenceOf
+from functools import cached_property
 from typing import Protocol
 
-from neodim_sampling.prompts import PlainPrompt
 from neodim_sampling.text.fitting import FittedPrompt
 from workers.contract.text_job import TextJob
-from workers.contract.text_result import TextDelta
+from workers.contract.text_result import TextDelta, TokenScore
 from workers.engine.gpu_memory import MemoryWatch
 from workers.engine.likelihood import Likelihood
 from workers.engine.sequence import Sequence
+from workers.engine.telling import TokenTeller
 
 
 class Sink(Protocol):
@@ -37,6 +38,7 @@ class Generation:
         max_new_tokens: tokens that each sequence may get.
         sequences: one for each text asked for.
         sink: who hears of it.
+        teller: tells of the prompt's tokens where that is asked for.
     """
 
     def __init__(
@@ -46,6 +48,7 @@ class Generation:
         max_new_tokens: int,
         sequences: list[Sequence],
         sink: Sink,
+        teller: TokenTeller,
     ) -> None:
         self.job = job
         self.fitted = fitted
@@ -53,9 +56,12 @@ class Generation:
         self.prompt_likelihoods: list[Likelihood] = []
         """Of the prompt's tokens behind the first, where they are to be told."""
         self.sequences = sequences
+        self._by_index = {each.row.sequence: each for each in sequences}
         self.memory = MemoryWatch()
         self.is_partial = False
         self._sink = sink
+        self._teller = teller
+        self._echoes_due = {each.row.sequence for each in sequences} if job.echoes else set()
         self._cancelled = threading.Event()
 
     @property
@@ -75,14 +81,28 @@ class Generation:
     @property
     def tells_prompt(self) -> bool:
         """Whether the log-probabilities of the prompt's own tokens are asked for."""
-        prompt = self.job.prompt
-        return isinstance(prompt, PlainPrompt) and prompt.echo and self.job.log_probs is not None
+        return self.job.echoes and self.job.log_probs is not None
 
     @property
     def is_prompt_untold(self) -> bool:
         """Whether some of those are not known yet."""
         n_known = len(self.prompt_likelihoods)
         return self.tells_prompt and n_known < len(self.fitted.input_ids) - 1
+
+    @cached_property
+    def echo(self) -> tuple[TokenScore, ...] | None:
+        """The prompt's tokens, where they are asked for; to be looked at once all are known.
+
+        Pictures are not told of.
+        """
+        if not self.job.echoes:
+            return None
+        ids, known = self.fitted.input_ids, [None, *self.prompt_likelihoods]
+        places = self.fitted.text_places[self.fitted.n_start :]
+        return self._teller.tell_all(
+            [ids[place] for place in places],
+            [known[place] for place in places if place < len(known)],
+        )
 
     @property
     def to_read(self) -> list[Sequence]:
@@ -113,13 +133,13 @@ class Generation:
         self._cancelled.set()
 
     def accept(self, tokens: Mapping[int, int]) -> None:
-        """Give one step's tokens, by sequence index, to the sequences.
+        """Give one step's tokens, by the sequence's number in its job, to the sequences.
 
         Raises:
             StopPatternTimeout: a regular expression took too long on a text.
         """
         for index, token in tokens.items():
-            self.sequences[index].accept(token)
+            self._by_index[index].accept(token)
         self.memory.sample()
 
     def replay(self, made: Mapping[int, TextDelta]) -> None:
@@ -132,15 +152,30 @@ class Generation:
         for step in range(max(map(len, tokens.values()), default=0)):
             self.accept({index: each[step] for index, each in tokens.items() if step < len(each)})
         for index, each in made.items():
-            self.sequences[index].told.extend(each.scores)
+            self._by_index[index].told[:] = each.scores
+            if each.echo:
+                self._echoes_due.discard(index)
         for sequence in self.sequences:
             sequence.take_delta(is_last=False)
 
     def publish(self, *, is_last: bool) -> None:
         """Tell the sink what the sequences gained."""
-        deltas = [sequence.take_delta(is_last=is_last) for sequence in self.sequences]
+        deltas = [
+            delta
+            for sequence in self.sequences
+            for delta in (self._echo_of(sequence), sequence.take_delta(is_last=is_last))
+            if delta is not None
+        ]
         n_generated = sum(len(sequence.row.generated) for sequence in self.sequences)
-        self._sink.add([delta for delta in deltas if delta is not None], n_generated)
+        self._sink.add(deltas, n_generated)
+
+    def _echo_of(self, sequence: Sequence) -> TextDelta | None:
+        """The prompt's tokens, once, where a text begins with them."""
+        index = sequence.row.sequence
+        if index not in self._echoes_due or self.is_prompt_untold or not self.echo:
+            return None
+        self._echoes_due.remove(index)
+        return TextDelta(sequence=index, text="", tokens=(), echo=self.echo)
 
     def end(self, error: Exception | None = None) -> None:
         """Tell the sink that this is all."""

@@ -8,9 +8,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from neodim_sampling.text.codec import TextCodec
-from workers.contract.text_result import Alternative, TokenScore
-
 LEAST = -9999.0
 """What is told of a token that the model holds to be impossible: JSON has no infinity."""
 
@@ -71,18 +68,3 @@ def prompt_likelihoods(
         part = slice(first, first + ROWS_AT_ONCE)
         found += likelihoods(score(hidden[part]), tokens[part], n_top, n_vocab)
     return found
-
-
-def told(codec: TextCodec, token: int, text: str, likelihood: Likelihood | None) -> TokenScore:
-    """What a request is told of a token.
-
-    Args:
-        codec: spells the alternatives.
-        token: its id.
-        text: what it adds to the text.
-        likelihood: None = not known, as of a text's first token.
-    """
-    if likelihood is None:
-        return TokenScore(token, text, None)
-    top = tuple(Alternative(id_, codec.piece(id_), value) for id_, value in likelihood.top)
-    return TokenScore(token, text, likelihood.log_prob, top)

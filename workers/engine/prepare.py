@@ -23,8 +23,14 @@ from neodim_sampling.text.tiles import Tiles
 from workers.contract.text_job import TextJob
 from workers.contract.text_result import TextDelta
 from workers.engine.generation import Generation, Sink
-from workers.engine.pictures import Eye, place_pictures, see_pictures
+from workers.engine.parts import JoinedSinks
+from workers.engine.pictures import Eye, SeenPicture, place_pictures, see_pictures
 from workers.engine.sequence import Sequence as GrowingSequence
+from workers.engine.telling import TokenTeller
+
+PARTS_AT_ONCE = 4
+"""Parts of a job that run at once where it has more sequences than the worker has rows: each
+begins as soon as it finds room, and leaves some to others."""
 
 
 class Preparer:
@@ -63,7 +69,7 @@ class Preparer:
         """A generation of the job that goes on where an earlier attempt stopped.
 
         Args:
-            job: what was asked for.
+            job: what was asked for; no more sequences than run at once.
             made: what earlier attempts made, by sequence; empty for the first.
             sink: who will hear of it.
 
@@ -72,13 +78,42 @@ class Preparer:
         """
         if job.n_sequences > self._slots:
             raise InvalidParams("sequences_count", f"must be at most {self._slots} on this worker")
+        return self._part(job, self._see(job), range(job.n_sequences), made, sink)
+
+    def prepare_parts(
+        self, job: TextJob, made: Mapping[int, TextDelta], sink: Sink
+    ) -> list[Generation]:
+        """The same in several generations, for a job with more sequences than run at once.
+
+        Those of one generation wait for each other, so that only sequences that need not may be
+        parted.
+        """
+        if job.n_sequences <= self._slots or not job.has_independent_sequences:
+            return [self.prepare(job, made, sink)]
+        size = max(1, self._slots // PARTS_AT_ONCE)
+        starts = range(0, job.n_sequences, size)
+        joined, seen = JoinedSinks(sink), self._see(job)
+        for start in starts:
+            indexes = range(start, min(start + size, job.n_sequences))
+            own = {index: each for index, each in made.items() if index in indexes}
+            joined.generations.append(self._part(job, seen, indexes, own, joined.open()))
+        return joined.generations
+
+    def _part(
+        self,
+        job: TextJob,
+        seen: Sequence[SeenPicture],
+        indexes: Sequence[int],
+        made: Mapping[int, TextDelta],
+        sink: Sink,
+    ) -> Generation:
+        """A generation of some of the job's sequences."""
         self._check_ids(job)
-        items = job.prompt.items if isinstance(job.prompt, ItemsPrompt) else ()
-        seen = see_pictures(items, self._eye)
         fitted = self._fit(job, [each.tiles for each in seen])
         max_new_tokens = self._room(job, len(fitted.input_ids))
         settings = self._settings(job)
         pictures = place_pictures(seen, fitted.picture_spans)
+        teller = TokenTeller(self._codec, is_raw=job.is_raw)
         sequences = [
             GrowingSequence(
                 SamplingRow(
@@ -88,17 +123,23 @@ class Preparer:
                     seed=job.seed,
                     sequence=index,
                 ),
-                IncrementalDecoder(self._codec, fitted.text_ids),
+                IncrementalDecoder(teller.codec, fitted.text_ids),
                 StopChecker(job.stops),
                 ends_at_match=job.stops is not None and job.stops.ends_each,
                 n_alternatives=(job.log_probs or 0) if job.needs_log_probs else None,
                 pictures=pictures,
+                teller=teller if job.tells_tokens or job.needs_log_probs else None,
             )
-            for index in range(job.n_sequences)
+            for index in indexes
         ]
-        generation = Generation(job, fitted, max_new_tokens, sequences, sink)
+        generation = Generation(job, fitted, max_new_tokens, sequences, sink, teller)
         generation.replay(made)
         return generation
+
+    def _see(self, job: TextJob) -> list[SeenPicture]:
+        """The pictures of the prompt, in their order."""
+        items = job.prompt.items if isinstance(job.prompt, ItemsPrompt) else ()
+        return see_pictures(items, self._eye)
 
     def _fit(self, job: TextJob, tiles: Sequence[Tiles]) -> FittedPrompt:
         """The prompt as the model reads it."""

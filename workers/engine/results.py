@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence as SequenceOf
+
 from neodim_sampling.penalty import penalised_tokens, penalty_range
-from neodim_sampling.prompts import PlainPrompt
+from neodim_sampling.prompt_items import ItemsPrompt
 from neodim_sampling.row import SamplingRow
 from neodim_sampling.text.codec import TextCodec
-from neodim_sampling.text.decoder import IncrementalDecoder
 from workers.contract.text_result import (
     FinishReason,
     PenaltyReport,
     PromptReport,
     SequenceResult,
     TextResult,
-    TokenScore,
 )
 from workers.engine.generation import Generation
-from workers.engine.likelihood import told
 from workers.engine.sequence import Sequence
 
 
-def make_result(generation: Generation, codec: TextCodec) -> TextResult:
-    """All that there is to tell of a generation that has ended without an error."""
-    fitted = generation.fitted
+def make_result(parts: SequenceOf[Generation], codec: TextCodec) -> TextResult:
+    """All that there is to tell of a job whose generations have ended without an error.
+
+    Args:
+        parts: its generations, in the order of their sequences.
+        codec: the model's.
+    """
+    generation = parts[0]
+    fitted, prompt = generation.fitted, generation.job.prompt
     return TextResult(
         prompt=PromptReport(
             preamble=fitted.preamble,
@@ -32,45 +37,30 @@ def make_result(generation: Generation, codec: TextCodec) -> TextResult:
             n_original_input=fitted.n_original_input,
             n_used_prompt=fitted.n_used_prompt,
             n_used_input=len(fitted.input_ids),
-            echo=_echo(generation, codec),
+            echo=generation.echo,
+            items=prompt.items if isinstance(prompt, ItemsPrompt) and prompt.is_changed else None,
         ),
         penalty=_penalty_report(generation.sequences[0].row, codec),
-        sequences=tuple(_sequence(generation, each, codec) for each in _kept(generation)),
-        n_generated=generation.n_steps,
-        n_made=sum(len(each.row.generated) for each in generation.sequences),
+        sequences=tuple(_sequence(part, each, codec) for part, each in _kept(parts)),
+        n_generated=max(part.n_steps for part in parts),
+        n_made=sum(len(each.row.generated) for part in parts for each in part.sequences),
         devices=generation.memory.report(),
-        is_partial=generation.is_partial,
+        is_partial=any(part.is_partial for part in parts),
     )
 
 
-def _kept(generation: Generation) -> list[Sequence]:
+def _kept(parts: SequenceOf[Generation]) -> list[tuple[Generation, Sequence]]:
     """The sequences that the result has: all, or the likeliest by the mean over their tokens."""
-    if generation.job.n_kept is None:
-        return generation.sequences
-    best_first = sorted(generation.sequences, key=_mean_log_prob, reverse=True)
-    return best_first[: generation.job.n_kept]
+    n_kept = parts[0].job.n_kept
+    every = [(part, sequence) for part in parts for sequence in part.sequences]
+    if n_kept is None:
+        return every
+    return sorted(every, key=lambda each: _mean_log_prob(each[1]), reverse=True)[:n_kept]
 
 
 def _mean_log_prob(sequence: Sequence) -> float:
     log_probs = [each.log_prob or 0.0 for each in sequence.told]
     return sum(log_probs) / len(log_probs) if log_probs else 0.0
-
-
-def _echo(generation: Generation, codec: TextCodec) -> tuple[TokenScore, ...] | None:
-    """The prompt's tokens, where they are asked for."""
-    prompt = generation.job.prompt
-    if not isinstance(prompt, PlainPrompt) or not prompt.echo:
-        return None
-    decoder = IncrementalDecoder(codec, [])
-    ids = generation.fitted.input_ids
-    known = [None, *generation.prompt_likelihoods]
-    scores = []
-    for n, token in enumerate(ids):
-        n_before = len(decoder.stable_text)
-        decoder.push(token)
-        text = decoder.final_text() if n == len(ids) - 1 else decoder.stable_text
-        scores.append(told(codec, token, text[n_before:], known[n] if n < len(known) else None))
-    return tuple(scores)
 
 
 def _sequence(generation: Generation, sequence: Sequence, codec: TextCodec) -> SequenceResult:
@@ -87,7 +77,7 @@ def _sequence(generation: Generation, sequence: Sequence, codec: TextCodec) -> S
         penalty_text_at_end=_penalty_text(row, _n_before_last(row), codec),
         tokens=tuple(row.generated),
         finish_reason=_finish_reason(generation, sequence),
-        scores=None if generation.job.log_probs is None else tuple(sequence.told),
+        scores=tuple(sequence.told) if generation.job.tells_tokens else None,
     )
 
 

@@ -12,8 +12,9 @@ from neodim_sampling.row import SamplingRow
 from neodim_sampling.text.decoder import IncrementalDecoder
 from neodim_sampling.text.stops import StopChecker, StopMatch
 from workers.contract.text_result import TextDelta, TokenScore
-from workers.engine.likelihood import Likelihood, told
+from workers.engine.likelihood import Likelihood
 from workers.engine.pictures import PlacedPicture, told_apart
+from workers.engine.telling import TokenTeller
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +40,7 @@ class Sequence:
         ends_at_match: whether such a text ends it, even while its siblings have none.
         n_alternatives: to tell of every token with its log-probability; None = neither.
         pictures: what of its prompt is no text.
+        teller: tells of every token; None = nothing is told of them.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class Sequence:
         ends_at_match: bool = False,
         n_alternatives: int | None = None,
         pictures: SequenceOf[PlacedPicture] = (),
+        teller: TokenTeller | None = None,
     ) -> None:
         self.row = row
         self.decoder = decoder
@@ -69,6 +72,8 @@ class Sequence:
         self.likelihood: Likelihood | None = None
         """Of the token that comes next, once it is chosen, where it is to be told."""
         self.told: list[TokenScore] = []
+        """Of all its tokens, where they are to be told."""
+        self._teller = teller
         self._ends_at_match = ends_at_match
         self._stops = stops
         self._n_held_back = 0
@@ -122,9 +127,12 @@ class Sequence:
         self.is_end_of_text = constraints.can_stop_early and token in constraints.eos_ids
         n_before = len(self.decoder.stable_text)
         self.decoder.push(token)
-        if self.likelihood is not None:
+        if self._teller is not None:
             whole = self.decoder.final_text() if self.is_end_of_text else self.decoder.stable_text
-            self.told.append(told(self.decoder.codec, token, whole[n_before:], self.likelihood))
+            told = self._teller.tell(
+                token, whole[n_before:], self.likelihood, is_end=self.is_end_of_text
+            )
+            self.told.append(told)
             self.likelihood = None
         if self.match is None:
             text = self.decoder.stable_text

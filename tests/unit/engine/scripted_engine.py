@@ -22,6 +22,7 @@ from workers.contract.text_result import TextDelta, TokenScore
 from workers.engine.engine import Engine
 from workers.engine.generation import Generation
 from workers.engine.sequence import Sequence as TextSequence
+from workers.engine.telling import TokenTeller
 from workers.engine.text_model import Outcome, Run
 
 N_VOCAB = 31
@@ -217,6 +218,8 @@ class ScriptedEngine:
         job = request.job
         ids = tuple(request.prompt)
         fitted = FittedPrompt(ids, 0, "", "", len(ids), len(ids), len(ids))
+        # The same stand-in: it spells tokens for those who tell of them too.
+        teller = TokenTeller(Speller().codec, is_raw=False)  # type: ignore[arg-type]
         sequences = [
             TextSequence(
                 SamplingRow(
@@ -227,10 +230,11 @@ class ScriptedEngine:
                 StopChecker(job.stops),
                 ends_at_match=job.stops is not None,
                 n_alternatives=job.log_probs,
+                teller=teller if job.tells_tokens else None,
             )
             for index in range(request.n_sequences)
         ]
-        generation = Generation(job, fitted, request.n_tokens, sequences, request)
+        generation = Generation(job, fitted, request.n_tokens, sequences, request, teller)
         request.generation = generation
         self.engine.submit(generation)
         return generation

@@ -98,7 +98,9 @@ def items(*parts: str | tuple[int, ...] | ImageItem, **fields: Any) -> ItemsProm
     return ItemsPrompt(items=tuple(found), **fields)
 
 
-def looking_job(*parts: str | tuple[int, ...] | ImageItem, **fields: Any) -> TextJob:
+def looking_job(
+    *parts: str | tuple[int, ...] | ImageItem, echo: bool = False, **fields: Any
+) -> TextJob:
     """A job for the likeliest text behind these."""
     options: dict[str, Any] = {
         "max_new_tokens": 6,
@@ -107,4 +109,4 @@ def looking_job(*parts: str | tuple[int, ...] | ImageItem, **fields: Any) -> Tex
         "log_probs": 0,
         **fields,
     }
-    return TextJob(model="tiny-eyes", prompt=items(*parts), **options)
+    return TextJob(model="tiny-eyes", prompt=items(*parts, echo=echo), **options)

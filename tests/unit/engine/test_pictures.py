@@ -127,6 +127,21 @@ def test_several_texts_behind_one_picture_look_at_it_once(
     assert tokens(two) == tokens(seeing.result(*seeing.submit(looking_job(*PARTS)))) * 2
 
 
+def test_more_texts_than_rows_look_at_a_picture_once(
+    seeing: SeeingEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks, ear = count_looks(seeing, monkeypatch), Ear()
+
+    parts = seeing.preparer.prepare_parts(looking_job(*PARTS, n_sequences=6), {}, ear)
+    for part in parts:
+        seeing.engine.submit(part)
+
+    assert ear.ended.wait(60)
+    assert len(parts) > 1
+    assert len(ear.tokens) == 6
+    assert len(looks) == 1
+
+
 def test_resumed_job_goes_on_behind_its_picture(seeing: SeeingEngine) -> None:
     job = looking_job(*PARTS, n_sequences=2)
     whole = tokens(seeing.result(*seeing.submit(job)))
@@ -173,6 +188,32 @@ def test_tokens_of_a_picture_count_and_have_no_text(seeing: SeeingEngine) -> Non
     assert report.used_prompt == "I see  there."
     assert fitted.text_places == [*range(6), *range(6 + N_TILES, 13 + N_TILES)]
     assert seeing.codec.decode(fitted.text_ids) == "I see  there."
+
+
+def test_echo_has_the_words_around_a_picture_with_their_log_probs(
+    seeing: SeeingEngine, tiny_vision_model: Path
+) -> None:
+    job = looking_job("I see ", RED_AND_BLUE, "it", echo=True)
+    generation, ear = seeing.submit(job)
+    echo = seeing.result(generation, ear).prompt.echo
+
+    assert echo is not None
+    assert "".join(each.text for each in echo) == "I see it"
+    ids = generation.fitted.input_ids
+    expected = expected_log_probs(tiny_vision_model, generation)
+    places = [*range(1, 6), 6 + N_TILES, 7 + N_TILES]
+    assert echo[0].log_prob is None
+    assert [each.log_prob for each in echo[1:]] == pytest.approx(
+        [float(expected[place - 1, ids[place]]) for place in places], abs=1e-4
+    )
+
+
+def test_echo_of_words_behind_a_picture_has_a_log_prob_for_each(seeing: SeeingEngine) -> None:
+    result = seeing.result(*seeing.submit(looking_job(GREEN, "ab", echo=True, is_raw=True)))
+
+    assert result.prompt.echo is not None
+    assert [each.alone for each in result.prompt.echo] == ["a", "b"]
+    assert None not in [each.log_prob for each in result.prompt.echo]
 
 
 def test_prompt_may_be_a_picture_alone(seeing: SeeingEngine) -> None:

@@ -109,7 +109,7 @@ class TinyEngine:
         assert ear.ended.wait(PATIENCE_S)
         if ear.error is not None:
             raise ear.error
-        return make_result(generation, self.codec)
+        return make_result([generation], self.codec)
 
     def generate(self, **fields: Any) -> TextResult:
         return self.result(*self.submit(job(**fields)))
