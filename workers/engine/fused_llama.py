@@ -92,7 +92,8 @@ class FusedLlama(TextModel):
             tokens = [token for run in ordered for token in run.tokens]
             attention = RunsAttention(self.cache, ordered[:n_single], ordered[n_single:])
             x = self._embeddings(torch.tensor(tokens, device=self.device))
-            self._put_insets(ordered, x.split(lengths))
+            if any(run.insets for run in ordered):
+                self._put_insets(ordered, x.split(lengths))
             hidden = self._compute(x, attention)
         parts = dict(zip(order, hidden.split(lengths), strict=True))
         return self._outcome(runs, [parts[i] for i in range(len(runs))])
