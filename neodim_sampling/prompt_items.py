@@ -123,9 +123,10 @@ class ImageItem(msgspec.Struct, frozen=True, kw_only=True, tag="image", omit_def
         """Check that the controls are of parts that a picture can have."""
         for each in self.controls:
             _check_factor(each.factor)
-            right, bottom = each.left + each.width, each.top + each.height
-            is_within = min(each.left, each.top) >= 0 and max(right, bottom) <= 1 + 1e-9
-            if not is_within or not min(each.width, each.height) > 0:
+            sides = ((each.left, each.width), (each.top, each.height))
+            if not all(
+                first >= 0 and size > 0 and first + size <= 1 + 1e-9 for first, size in sides
+            ):
                 raise InvalidParams(
                     "prompt", "the rectangle of a control lies between 0 and 1 and is not empty"
                 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -26,6 +28,7 @@ class RowsView:
         steps = torch.arange(n_tokens, device=cache.device)
         self.positions = torch.tensor(starts, device=cache.device)[:, None] + steps
         self.mask = cache.mask(slots, self.positions, self.n_keys)
+        self.scales = cache.factors.scales(slots, self.n_keys)
         is_run = slots == list(range(slots[0], slots[0] + len(slots)))
         # Neighbouring rows are read in place; others have to be gathered.
         self._rows = slice(slots[0], slots[0] + len(slots)) if is_run else self._slots
@@ -46,15 +49,18 @@ class CandidatesView:
         cache: where the row is.
         slot: the row.
         start: tokens that it holds.
-        n_candidates: B, tokens tried.
+        candidates: B tokens to try.
     """
 
-    def __init__(self, cache: SlotCache, slot: int, start: int, n_candidates: int) -> None:
+    def __init__(self, cache: SlotCache, slot: int, start: int, candidates: Sequence[int]) -> None:
         self.n_keys = start + 1
-        self.positions = torch.full((n_candidates, 1), start, device=cache.device)
-        self.mask = cache.mask([slot], self.positions[:1], self.n_keys).expand(
-            n_candidates, -1, -1, -1
-        )
+        self.positions = torch.full((len(candidates), 1), start, device=cache.device)
+        biases, self.scales = cache.factors.candidates(slot, start, candidates)
+        self.mask = cache.mask([], self.positions, self.n_keys)
+        if biases is not None:
+            self.mask += biases
+        self._cache = cache
+        self._candidates = candidates
         self._slot = slot
         self._start = start
         self._tried: list[tuple[SlotLayer, Tensor, Tensor]] = []
@@ -68,6 +74,9 @@ class CandidatesView:
 
     def keep(self, candidate: int) -> None:
         """Make one candidate the row's next token."""
+        self._cache.factors.note(
+            self._slot, self._start, self._candidates[candidate : candidate + 1]
+        )
         for layer, keys, values in self._tried:
             layer.row_keys[self._slot, :, self._start] = keys[candidate, :, 0]
             layer.row_values[self._slot, :, self._start] = values[candidate, :, 0]

@@ -91,9 +91,11 @@ class DecodeGraphs:
         self._steps: dict[tuple[int, int], _Recorded] = {}
 
     def can_read(self, runs: Sequence[Run]) -> bool:
-        """Whether these are what recorded steps do: single tokens, and no biased keys."""
-        are_single = all(len(run.tokens) == 1 and not run.insets for run in runs)
-        return are_single and not self._cache.has_bias(run.slot for run in runs)
+        """Whether these are what recorded steps do: single tokens, and no factors of attention."""
+        mode = self._cache.factors.mode
+        return all(
+            len(run.tokens) == 1 and not run.insets and mode(run.slot) is None for run in runs
+        )
 
     def read(self, runs: Sequence[Run]) -> Tensor:
         """[B, H], the last hidden states of single tokens of distinct rows."""

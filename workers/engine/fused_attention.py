@@ -11,8 +11,8 @@ from typing import Protocol
 
 import torch
 from torch import Tensor
-from torch.nn.functional import scaled_dot_product_attention
 
+from workers.engine.scaled_scores import attend
 from workers.engine.slot_cache import SlotCache, SlotLayer
 from workers.engine.text_model import Run
 
@@ -86,11 +86,15 @@ class _Span:
         n_rows = runs[-1].slot + 1 - first
         self._rows = slice(first, first + n_rows)
         self._n_keys = max(run.stop for run in runs)
+        # Whatever the factors of a row between them, they are nobody's business here.
+        slots = [cache.padding_slot] * n_rows
         starts = [0] * n_rows
         askers = [0] * n_rows
         for token, run in enumerate(runs):
-            starts[run.slot - first], askers[run.slot - first] = run.start, token
-        self._mask = cache.next_token_mask(list(range(first, first + n_rows)), starts)
+            place = run.slot - first
+            slots[place], starts[place], askers[place] = run.slot, run.start, token
+        self._mask = cache.next_token_mask(slots, starts)
+        self._scales = cache.factors.scales(slots, self._n_keys)
         self._askers: Tensor | None = None
         if n_rows > len(runs):
             self._askers = torch.tensor(askers, device=cache.device)
@@ -101,11 +105,12 @@ class _Span:
         queries = qkv[:, :n_heads]
         if self._askers is not None:
             queries = queries.index_select(0, self._askers)
-        seen = scaled_dot_product_attention(
+        seen = attend(
             queries.unflatten(1, (layer.n_heads, -1)),
             layer.row_keys[self._rows, :, : self._n_keys],
             layer.row_values[self._rows, :, : self._n_keys],
-            attn_mask=self._mask,
+            self._mask,
+            self._scales,
         )
         if self._askers is not None:
             seen = seen.index_select(0, self._places)
@@ -119,17 +124,19 @@ class _LongRun:
         self.n_tokens = len(run.tokens)
         self._run = run
         self._mask = cache.run_mask(run.slot, run.start, len(run.tokens))
+        self._scales = cache.factors.scales([run.slot], run.stop)
 
     def attend(self, layer: SlotLayer, qkv: Tensor, n_heads: int) -> Tensor:
         slot, start, stop = self._run.slot, self._run.start, self._run.stop
         layer.rows[slot, :, start:stop] = qkv[:, n_heads:].transpose(0, 1)
         queries = qkv[:, :n_heads].unflatten(1, (layer.n_heads, -1)).permute(1, 2, 0, 3)
         shape = (-1, queries.shape[1], -1, -1)
-        seen = scaled_dot_product_attention(
+        seen = attend(
             queries,
             layer.row_keys[slot, :, None, :stop].expand(shape),
             layer.row_values[slot, :, None, :stop].expand(shape),
-            attn_mask=self._mask,
+            self._mask,
+            self._scales,
             is_causal=self._mask is None,
         )
         return seen.permute(2, 0, 1, 3).reshape(self.n_tokens, -1)
@@ -142,14 +149,17 @@ class CandidatesAttention:
         cache: where the row is.
         slot: the row.
         start: tokens that it holds.
-        n_candidates: N, tokens tried.
+        candidates: N tokens to try.
     """
 
-    def __init__(self, cache: SlotCache, slot: int, start: int, n_candidates: int) -> None:
-        self.positions = torch.full((n_candidates,), start, device=cache.device)
+    def __init__(self, cache: SlotCache, slot: int, start: int, candidates: Sequence[int]) -> None:
+        self.positions = torch.full((len(candidates),), start, device=cache.device)
+        biases, self._scales = cache.factors.candidates(slot, start, candidates)
+        self._mask = None if biases is None else biases.to(cache.dtype)
+        self._cache = cache
+        self._candidates = candidates
         self._slot = slot
         self._start = start
-        self._mask = cache.next_token_mask([slot], [start])
         self._tried: list[tuple[SlotLayer, Tensor]] = []
 
     def attend(self, layer: SlotLayer, qkv: Tensor) -> Tensor:
@@ -160,11 +170,14 @@ class CandidatesAttention:
         past = layer.rows[self._slot, :, : self._start].expand(len(qkv), -1, -1, -1)
         keys, values = torch.cat((past, new[:, :, None]), dim=2).chunk(2, dim=1)
         queries = qkv[:, :n_heads].unflatten(1, (layer.n_heads, -1))
-        seen = scaled_dot_product_attention(queries, keys, values, attn_mask=self._mask)
+        seen = attend(queries, keys, values, self._mask, self._scales)
         return seen.reshape(len(qkv), -1)
 
     def keep(self, candidate: int) -> None:
         """Make one candidate the row's next token."""
+        self._cache.factors.note(
+            self._slot, self._start, self._candidates[candidate : candidate + 1]
+        )
         for layer, new in self._tried:
             layer.rows[self._slot, :, self._start] = new[candidate]
 

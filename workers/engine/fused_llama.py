@@ -19,7 +19,7 @@ from workers.engine.decode_graphs import DecodeGraphs, record_cuda_graph
 from workers.engine.fused_attention import AttentionPass, CandidatesAttention, RunsAttention
 from workers.engine.linear import Linear
 from workers.engine.lookup_table import LookupTable
-from workers.engine.text_model import Outcome, Run, TextModel
+from workers.engine.text_model import Run, TextModel
 
 ROPE_TYPES = ("default", "linear", "llama3")
 """Position scalings that do not change with the length of the text."""
@@ -79,8 +79,7 @@ class FusedLlama(TextModel):
         if self.device.type == "cuda":
             self._graphs = DecodeGraphs(self._forward, self.cache, record_cuda_graph)
 
-    @torch.inference_mode()
-    def read(self, runs: Sequence[Run]) -> Outcome:
+    def _read(self, runs: Sequence[Run]) -> Sequence[Tensor]:
         """Read runs of tokens, all in one pass: single ones first, in the order of their rows."""
         order = sorted(range(len(runs)), key=lambda i: (len(runs[i].tokens) > 1, runs[i].slot))
         n_single = sum(len(run.tokens) == 1 for run in runs)
@@ -96,14 +95,14 @@ class FusedLlama(TextModel):
                 self._put_insets(ordered, x.split(lengths))
             hidden = self._compute(x, attention)
         parts = dict(zip(order, hidden.split(lengths), strict=True))
-        return self._outcome(runs, [parts[i] for i in range(len(runs))])
+        return [parts[i] for i in range(len(runs))]
 
     @torch.inference_mode()
     def try_candidates(
         self, slot: int, candidates: Tensor, start: int
     ) -> tuple[Tensor, Tensor, CandidatesAttention]:
         """Read each of several possible next tokens of one row; nothing is kept yet."""
-        attention = CandidatesAttention(self.cache, slot, start, len(candidates))
+        attention = CandidatesAttention(self.cache, slot, start, candidates.tolist())
         hidden = self._forward(candidates, attention)
         return self._head(hidden).float(), hidden, attention
 

@@ -13,7 +13,8 @@ from torch import Tensor
 
 from workers.engine.cache_views import CandidatesView, RowsView
 from workers.engine.families import adapt_family
-from workers.engine.text_model import Outcome, Run, TextModel
+from workers.engine.scaled_scores import scaling_scores
+from workers.engine.text_model import Run, TextModel
 
 
 class GeneralModel(TextModel):
@@ -25,12 +26,12 @@ class GeneralModel(TextModel):
         super().__init__(model, slots, max_length)
         adapt_family(model)
         self._body = model.base_model
+        self._embeddings = model.get_input_embeddings()
         self._head = model.get_output_embeddings()
         # BLOOM has no positions; its bias is made from the keys' places.
         self._has_positions = model.config.model_type != "bloom"
 
-    @torch.inference_mode()
-    def read(self, runs: Sequence[Run]) -> Outcome:
+    def _read(self, runs: Sequence[Run]) -> Sequence[Tensor]:
         """Read runs of tokens, single ones in one pass, longer ones in another."""
         hidden: dict[int, Tensor] = {}
         for is_single in (True, False):
@@ -38,10 +39,11 @@ class GeneralModel(TextModel):
             if members:
                 # Neighbouring rows are read in place.
                 members.sort(key=lambda i: runs[i].slot)
-                hidden.update(zip(members, self._read([runs[i] for i in members]), strict=True))
-        return self._outcome(runs, [hidden[i] for i in range(len(runs))])
+                padded = self._read_padded([runs[i] for i in members])
+                hidden.update(zip(members, padded, strict=True))
+        return [hidden[i] for i in range(len(runs))]
 
-    def _read(self, runs: Sequence[Run]) -> list[Tensor]:
+    def _read_padded(self, runs: Sequence[Run]) -> list[Tensor]:
         """[T, H] for each run, its last hidden states.
 
         Shorter runs are padded to the longest; what that leaves in their rows lies behind their
@@ -61,7 +63,7 @@ class GeneralModel(TextModel):
         self, slot: int, candidates: Tensor, start: int
     ) -> tuple[Tensor, Tensor, CandidatesView]:
         """Read each of several possible next tokens of one row; nothing is kept yet."""
-        view = CandidatesView(self.cache, slot, start, len(candidates))
+        view = CandidatesView(self.cache, slot, start, candidates.tolist())
         hidden = self._forward(view, input_ids=candidates[:, None])[:, 0]
         return self._head(hidden).float(), hidden, view
 
@@ -69,7 +71,7 @@ class GeneralModel(TextModel):
         """Tokens [B, T] as the body takes them: as they are, or looked up where one has insets."""
         if not any(run.insets for run in runs):
             return {"input_ids": ids}
-        embeddings = self._body.get_input_embeddings()(ids)
+        embeddings = self._embeddings(ids)
         self._put_insets(runs, embeddings)
         return {"inputs_embeds": embeddings}
 
@@ -77,13 +79,14 @@ class GeneralModel(TextModel):
         """[B, T, H], the last hidden states of [B, T] tokens or embeddings [B, T, H]."""
         self.cache.show(view)
         positions = {"position_ids": view.positions} if self._has_positions else {}
-        reply = self._body(
-            attention_mask=view.mask,
-            cache=self.cache,
-            use_cache=True,
-            return_dict=True,
-            **inputs,
-            **positions,
-        )
+        with scaling_scores(self._body.config, view.scales, view.mask.dtype):
+            reply = self._body(
+                attention_mask=view.mask,
+                cache=self.cache,
+                use_cache=True,
+                return_dict=True,
+                **inputs,
+                **positions,
+            )
         hidden: Tensor = reply.last_hidden_state
         return hidden

@@ -25,10 +25,12 @@ class Prefill:
         """Give a generation's sequences rows and put its reading in line."""
         for reading in plan_readings(generation):
             first, *others = reading.sequences
-            # These need the states of all tokens, which rows do not keep, or other ones.
+            for each in reading.sequences:
+                if each.control is not None:
+                    each.control.learn(each.row.input_ids, self._model.embed)
+            # These need the states of all tokens, which rows do not keep.
             needs_all = generation.is_contrastive or generation.is_prompt_untold
-            is_unlike = needs_all or first.key_bias is not None
-            known = [] if is_unlike else first.names
+            known = [] if needs_all else first.names
             reading.n_read = self._slots.give(first, known)
             for other in others:
                 self._slots.give(other, [])

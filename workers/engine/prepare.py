@@ -22,6 +22,7 @@ from neodim_sampling.text.stops import StopChecker
 from neodim_sampling.text.tiles import Tiles
 from workers.contract.text_job import TextJob
 from workers.contract.text_result import TextDelta
+from workers.engine.attention_control import AttentionControl
 from workers.engine.generation import Generation, Sink
 from workers.engine.parts import JoinedSinks
 from workers.engine.pictures import Eye, SeenPicture, place_pictures, see_pictures
@@ -114,6 +115,8 @@ class Preparer:
         settings = self._settings(job)
         pictures = place_pictures(seen, fitted.picture_spans)
         teller = TokenTeller(self._codec, is_raw=job.is_raw)
+        attention = job.prompt.attention if isinstance(job.prompt, ItemsPrompt) else None
+        control = AttentionControl.of(fitted.factors, attention) if attention else None
         sequences = [
             GrowingSequence(
                 SamplingRow(
@@ -129,6 +132,7 @@ class Preparer:
                 n_alternatives=(job.log_probs or 0) if job.needs_log_probs else None,
                 pictures=pictures,
                 teller=teller if job.tells_tokens or job.needs_log_probs else None,
+                control=control,
             )
             for index in indexes
         ]

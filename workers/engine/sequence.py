@@ -12,6 +12,7 @@ from neodim_sampling.row import SamplingRow
 from neodim_sampling.text.decoder import IncrementalDecoder
 from neodim_sampling.text.stops import StopChecker, StopMatch
 from workers.contract.text_result import TextDelta, TokenScore
+from workers.engine.attention_control import AttentionControl
 from workers.engine.likelihood import Likelihood
 from workers.engine.pictures import PlacedPicture, told_apart
 from workers.engine.telling import TokenTeller
@@ -41,6 +42,7 @@ class Sequence:
         n_alternatives: to tell of every token with its log-probability; None = neither.
         pictures: what of its prompt is no text.
         teller: tells of every token; None = nothing is told of them.
+        control: factors of attention for its tokens as keys; None = no factor differs from 1.
     """
 
     def __init__(
@@ -53,6 +55,7 @@ class Sequence:
         n_alternatives: int | None = None,
         pictures: SequenceOf[PlacedPicture] = (),
         teller: TokenTeller | None = None,
+        control: AttentionControl | None = None,
     ) -> None:
         self.row = row
         self.decoder = decoder
@@ -62,8 +65,7 @@ class Sequence:
         self.slot: int | None = None
         self.n_held = 0
         """Tokens of its text that its cache row holds."""
-        self.key_bias: Tensor | None = None
-        """[n] numbers added to the scores that its first tokens get as keys; None = nothing."""
+        self.control = control
         self.scores: Scores | None = None
         """Those of its next token, once everything before is read."""
         self.context: list[Tensor] = []
@@ -100,6 +102,16 @@ class Sequence:
     def held_text(self) -> list[int]:
         """The names of the tokens that its row holds."""
         return self.names[: self.n_held]
+
+    @property
+    def shared_text(self) -> list[int]:
+        """The tokens that its row holds as any other row would hold them.
+
+        Keys and values of a controlled token and of all behind it depend on the control.
+        """
+        return (
+            self.held_text if self.control is None else self.held_text[: self.control.first_place]
+        )
 
     @property
     def is_contrastive(self) -> bool:

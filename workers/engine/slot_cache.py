@@ -7,12 +7,13 @@ layers then write new keys and values there and give back what to attend to.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Protocol
 
 import torch
 from torch import Tensor
 from transformers.cache_utils import Cache, CacheLayerMixin
+
+from workers.engine.row_factors import RowFactors
 
 
 class CacheView(Protocol):
@@ -104,7 +105,8 @@ class SlotCache(Cache):
         self.max_length = max_length
         self.dtype = dtype
         self.device = device
-        self._key_biases: dict[int, Tensor] = {}
+        self.factors = RowFactors(slots + 1, max_length, device)
+        """Of the keys, where attention is controlled."""
         super().__init__(layers=list(self.rows))
 
     def show(self, view: CacheView) -> None:
@@ -121,28 +123,13 @@ class SlotCache(Cache):
         """Make a row begin with another's first `length` tokens."""
         for layer in self.rows:
             layer.rows[target, :, :length] = layer.rows[source, :, :length]
+        self.factors.copy(source, target, length)
 
     def clear_row(self, slot: int) -> None:
         """Make a row hold zeros."""
         for layer in self.rows:
             if layer.is_initialized:
                 layer.rows[slot].zero_()
-
-    def bias_keys(self, slot: int, bias: Tensor | None) -> None:
-        """Add numbers to every score that a row's first keys get, until this is called again.
-
-        Args:
-            slot: the row.
-            bias: [n] added to the scores of its first n keys in all heads; None = nothing.
-        """
-        if bias is None:
-            self._key_biases.pop(slot, None)
-        else:
-            self._key_biases[slot] = bias.to(self.device, self.dtype)
-
-    def has_bias(self, slots: Iterable[int]) -> bool:
-        """Whether any of these rows has biased keys."""
-        return not self._key_biases.keys().isdisjoint(slots)
 
     def places(self, slots: Tensor, positions: Tensor) -> Tensor:
         """[N 2 H], where the keys and values of N tokens go in a layer's `flat`."""
@@ -153,14 +140,15 @@ class SlotCache(Cache):
 
     def next_token_mask(self, slots: list[int], starts: list[int]) -> Tensor | None:
         """[B, 1, 1, longest start + 1] to add to the scores of one token a row; None = nothing."""
-        if not self.has_bias(slots) and min(starts) == max(starts):
-            return None
-        positions = torch.tensor(starts, device=self.device)[:, None]
-        return self.mask(slots, positions, max(starts) + 1)
+        n_keys = max(starts) + 1
+        if min(starts) == max(starts):
+            biases = self.factors.biases(slots, n_keys)
+            return None if biases is None else biases.to(self.dtype)
+        return self.mask(slots, torch.tensor(starts, device=self.device)[:, None], n_keys)
 
     def run_mask(self, slot: int, start: int, length: int) -> Tensor | None:
         """[length, start + length] to add to the scores of a run; None = causal from 0 on."""
-        if start == 0 and not self.has_bias([slot]):
+        if start == 0 and self.factors.mode(slot) is None:
             return None
         positions = torch.arange(start, start + length, device=self.device)[None]
         return self.mask([slot], positions, start + length)[0, 0]
@@ -169,15 +157,14 @@ class SlotCache(Cache):
         """[B, 1, T, n_keys], added to the scores: 0 up to each token's own position, and biases.
 
         Args:
-            slots: [B] the rows.
+            slots: [B] the rows; none = no biases.
             positions: [B, T] place of each token.
             n_keys: keys that are looked at.
         """
         keys = torch.arange(n_keys, device=self.device)
         is_hidden = keys > positions[:, None, :, None]
         mask = torch.zeros(is_hidden.shape, dtype=self.dtype, device=self.device)
-        for place, slot in enumerate(slots):
-            bias = self._key_biases.get(slot)
-            if bias is not None:
-                mask[place, :, :, : len(bias)] += bias[:n_keys]
+        biases = self.factors.biases(slots, n_keys)
+        if biases is not None:
+            mask += biases
         return mask.masked_fill_(is_hidden, torch.finfo(self.dtype).min)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence as SequenceOf
 
+from workers.engine.attention_control import AttentionControl
 from workers.engine.sequence import Sequence
 from workers.engine.slot_cache import SlotCache
 
@@ -44,7 +45,7 @@ class SlotPool:
         Returns:
             Tokens of the text that the row holds already, never all of them.
         """
-        source, n_shared = self._best_match(text)
+        source, n_shared = self._best_match(text, sequence.control)
         oldest = next(iter(self._kept))
         n_lost = len(self._kept.get(source, ())) - n_shared
         if source in self._kept and n_lost < SHORTEST_COPY:
@@ -60,7 +61,7 @@ class SlotPool:
         del self._kept[slot]
         self._running[slot] = sequence
         sequence.slot, sequence.n_held = slot, n_shared
-        self._cache.bias_keys(slot, sequence.key_bias)
+        self._cache.factors.control(slot, sequence.control)
         return n_shared
 
     def take_back(self, sequence: Sequence, *, is_sound: bool = True) -> None:
@@ -75,26 +76,30 @@ class SlotPool:
             return
         sequence.slot = None
         del self._running[slot]
-        self._cache.bias_keys(slot, None)
+        self._cache.factors.control(slot, None)
         if not is_sound:
             # Not a number would spread from masked places too.
             self._cache.clear_row(slot)
-        text = sequence.held_text if is_sound and sequence.key_bias is None else []
+        text = sequence.shared_text if is_sound else []
         if text:
             self._kept[slot] = text
         else:
             self._kept = {slot: [], **self._kept}
 
-    def _best_match(self, text: SequenceOf[int]) -> tuple[int, int]:
-        """The row that holds most of a text's beginning, and how many tokens of it."""
+    def _best_match(
+        self, text: SequenceOf[int], control: AttentionControl | None
+    ) -> tuple[int, int]:
+        """The row that holds most of a text's beginning, and how many tokens of it.
+
+        What a control reaches, and all behind, no other row holds.
+        """
         best = (next(iter(self._kept)), 0)
-        if len(text) <= 1:
+        longest = len(text) - 1 if control is None else min(len(text) - 1, control.first_place)
+        if longest <= 0:
             return best
-        held = self._kept | {
-            slot: each.held_text for slot, each in self._running.items() if each.key_bias is None
-        }
+        held = self._kept | {slot: each.shared_text for slot, each in self._running.items()}
         for slot, other in held.items():
-            n_shared = min(shared_length(text, other), len(text) - 1)
+            n_shared = min(shared_length(text, other), longest)
             if n_shared > best[1]:
                 best = (slot, n_shared)
         return best

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
 from torch import Tensor
 
+from workers.engine.row_factors import IsLogAdditive
 from workers.engine.slot_cache import SlotCache
 
 
@@ -85,6 +86,8 @@ class TextModel(ABC):
 
     _head: Callable[[Tensor], Tensor]
     """Scores [B, V] of last hidden states [B, H]."""
+    _embeddings: Callable[[Tensor], Tensor]
+    """Input embeddings [N, H] of ids [N]."""
     pads_prompts: bool
     """Whether runs of more than one token that are read together cost as much as the longest."""
 
@@ -106,9 +109,34 @@ class TextModel(ABC):
         """Scores [B, V] float32 of what comes behind last hidden states [B, H]."""
         return self._head(hidden).float()
 
-    @abstractmethod
+    def embed(self, ids: Sequence[int]) -> Tensor:
+        """Input embeddings [N, H] of tokens, without their places."""
+        return self._embeddings(torch.tensor(ids, device=self.device))
+
+    @torch.inference_mode()
     def read(self, runs: Sequence[Run]) -> Outcome:
-        """Read runs of tokens, of distinct rows, in one step."""
+        """Read runs of tokens, of distinct rows, in one step.
+
+        Rows whose attention is controlled are read apart from the others: what a matrix product
+        gives for a row depends, in the last bits, on how many rows are in it.
+        """
+        factors = self.cache.factors
+        passes: dict[IsLogAdditive, list[int]] = {}
+        for i, run in enumerate(runs):
+            factors.note(run.slot, run.start, run.tokens)
+            passes.setdefault(factors.mode(run.slot), []).append(i)
+        hidden: dict[int, Tensor] = {}
+        for members in passes.values():
+            hidden.update(zip(members, self._read([runs[i] for i in members]), strict=True))
+        return self._outcome(runs, list(passes.values()), hidden)
+
+    @abstractmethod
+    def _read(self, runs: Sequence[Run]) -> Sequence[Tensor]:
+        """Read runs of rows whose attention is controlled in the same way, or not at all.
+
+        Returns:
+            [T, H] for each run, states behind the final norm of its tokens.
+        """
 
     @abstractmethod
     def try_candidates(
@@ -133,15 +161,29 @@ class TextModel(ABC):
             for inset in run.insets:
                 own[inset.place : inset.place + len(inset.rows)] = inset.rows
 
-    def _outcome(self, runs: Sequence[Run], hidden: Sequence[Tensor]) -> Outcome:
-        """Score the ends of runs that need it, from each run's last hidden states [T, H]."""
-        # In the order of the rows, as the next step's tokens will be: nothing is moved for that.
-        scored = [i for i, run in enumerate(runs) if run.needs_scores]
-        scored.sort(key=lambda i: (len(runs[i].tokens) > 1, runs[i].slot))
+    def _outcome(
+        self, runs: Sequence[Run], passes: Sequence[Sequence[int]], hidden: Mapping[int, Tensor]
+    ) -> Outcome:
+        """Score the ends of runs that need it, from each run's last hidden states [T, H].
+
+        Args:
+            runs: all.
+            passes: which of them were read together, and are scored so.
+            hidden: of each.
+        """
         places: list[int | None] = [None] * len(runs)
-        for place, i in enumerate(scored):
-            places[i] = place
-        if not scored:
-            return Outcome(torch.empty(0), places, hidden)
-        ends = torch.cat([hidden[i][-1:] for i in scored])
-        return Outcome(self.score(ends), places, hidden)
+        logits: list[Tensor] = []
+        n_scored = 0
+        for members in passes:
+            # In the order of the rows, as the next step's tokens will be: nothing is moved then.
+            scored = [i for i in members if runs[i].needs_scores]
+            scored.sort(key=lambda i: (len(runs[i].tokens) > 1, runs[i].slot))
+            for place, i in enumerate(scored, n_scored):
+                places[i] = place
+            n_scored += len(scored)
+            if scored:
+                logits.append(self.score(torch.cat([hidden[i][-1:] for i in scored])))
+        states = [hidden[i] for i in range(len(runs))]
+        if not logits:
+            return Outcome(torch.empty(0), places, states)
+        return Outcome(logits[0] if len(logits) == 1 else torch.cat(logits), places, states)

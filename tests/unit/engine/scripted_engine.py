@@ -44,8 +44,17 @@ def _row(best: int) -> torch.Tensor:
     return scores if best != NONSENSE else scores * torch.nan
 
 
+class NoFactors:
+    """Attention that nobody controls."""
+
+    def control(self, slot: int, control: None) -> None:
+        pass
+
+
 class ScriptedCache:
     """Rows that hold tokens."""
+
+    factors = NoFactors()
 
     def __init__(self, slots: int) -> None:
         self.rows: list[list[int]] = [[] for _ in range(slots)]
@@ -55,9 +64,6 @@ class ScriptedCache:
 
     def clear_row(self, slot: int) -> None:
         self.rows[slot] = []
-
-    def bias_keys(self, slot: int, bias: object) -> None:
-        pass
 
 
 class ScriptedModel:

@@ -13,6 +13,8 @@ import torch
 from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM
 
+from neodim_sampling.prompt_items import AttentionParams
+from workers.engine.attention_control import AttentionControl
 from workers.engine.decode_graphs import FEWEST_KEYS, DecodeGraphs
 from workers.engine.fused_llama import FusedLlama
 from workers.engine.text_model import Run
@@ -75,14 +77,31 @@ def test_recorded_steps_give_the_scores_of_plain_ones() -> None:
     assert recorder.n_recorded == 4
 
 
+@pytest.mark.parametrize("is_log_additive", [True, False])
 @torch.inference_mode()
-def test_biased_keys_and_longer_runs_are_read_as_they_are() -> None:
+def test_controlled_rows_and_longer_runs_are_read_as_they_are(is_log_additive: bool) -> None:
     it = FusedLlama(model(), SLOTS, MAX_LENGTH)
     recorder = Recorder()
     it._graphs = DecodeGraphs(it._forward, it.cache, recorder)
     it.read([Run(0, 0, [1, 2, 3]), Run(1, 0, [4, 5])])
-    it.cache.bias_keys(1, torch.ones(2))
+    params = AttentionParams(is_log_additive=is_log_additive)
+    it.cache.factors.control(1, AttentionControl({0: 0.5}, params))
 
-    it.read([Run(0, 3, [6]), Run(1, 2, [7])])
+    it.read([Run(1, 2, [7])])
 
     assert recorder.n_recorded == 0
+
+
+@torch.inference_mode()
+def test_plain_rows_are_recorded_beside_controlled_ones_and_give_the_same() -> None:
+    it = FusedLlama(model(), SLOTS, MAX_LENGTH)
+    recorder = Recorder()
+    it._graphs = DecodeGraphs(it._forward, it.cache, recorder)
+    it.read([Run(slot, 0, [slot + 1, 2, 3]) for slot in range(3)])
+    alone = it.read([Run(0, 3, [6]), Run(2, 3, [7])])
+    it.cache.factors.control(1, AttentionControl({0: 0.5}, AttentionParams()))
+
+    beside = it.read([Run(0, 3, [6]), Run(1, 3, [8]), Run(2, 3, [7])])
+
+    assert recorder.n_recorded == 1
+    assert torch.equal(beside.logits[[beside.places[0], beside.places[2]]], alone.logits)

@@ -11,6 +11,8 @@ import torch
 from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM
 
+from neodim_sampling.prompt_items import AttentionParams
+from workers.engine.attention_control import AttentionControl
 from workers.engine.fused_attention import KEYS_PER_CALL, group_nearby
 from workers.engine.fused_llama import FusedLlama, can_fuse
 from workers.engine.general_model import GeneralModel
@@ -37,6 +39,9 @@ CONFIGS: dict[str, dict[str, Any]] = {
         },
     },
 }
+FACTORS = {place: 2.0**place / 9 for place in range(10)}
+ADDED = AttentionControl(FACTORS, AttentionParams())
+MULTIPLIED = AttentionControl(FACTORS, AttentionParams(is_log_additive=False))
 TEXTS = [[5, 6, 7, 8, 9, 10, 11], [100, 101], [7] * 20]
 
 
@@ -66,7 +71,9 @@ def read(model: TextModel, *runs: tuple[int, int, list[int]]) -> tuple[Tensor, T
     return outcome.logits[list(outcome.places)], torch.cat(list(outcome.hidden))
 
 
-def life_of_rows(model: TextModel) -> list[tuple[Tensor, Tensor]]:
+def life_of_rows(
+    model: TextModel, control: AttentionControl = ADDED
+) -> list[tuple[Tensor, Tensor]]:
     """A bit of everything, in rows apart and of different lengths."""
     outcomes = [
         read(model, (0, 0, TEXTS[0]), (3, 0, TEXTS[1]), (4, 0, TEXTS[2])),
@@ -75,27 +82,31 @@ def life_of_rows(model: TextModel) -> list[tuple[Tensor, Tensor]]:
         # A long run beside single tokens.
         read(model, (5, 0, [3] * 9), (0, 10, [50]), (3, 23, [51])),
     ]
-    model.cache.bias_keys(3, torch.linspace(-2, 1, 10))
+    model.cache.factors.control(3, control)
+    model.cache.factors.note(3, 0, [0] * 10)
     outcomes.append(read(model, (0, 11, [60]), (3, 24, [61]), (4, 21, [62])))
     outcomes.append(read(model, (3, 25, [9]), (4, 22, [1, 2, 3])))
     logits, hidden, tried = model.try_candidates(3, torch.tensor([70, 71, 72]), 26)
     tried.keep(1)
     outcomes += [(logits, hidden), read(model, (3, 27, [80]))]
     outcomes.append(read(model, (2, 0, TEXTS[0]), (3, 28, TEXTS[1])))
-    model.cache.bias_keys(3, None)
+    model.cache.factors.control(3, None)
     model.cache.copy_row(3, 1, 28)
     outcomes.append(read(model, (1, 28, [90]), (3, 30, [91])))
     return outcomes
 
 
+@pytest.mark.parametrize("control", [ADDED, MULTIPLIED], ids=["added", "multiplied"])
 @pytest.mark.parametrize("name", CONFIGS)
 @torch.inference_mode()
-def test_fused_path_gives_the_scores_and_states_of_the_general_path(name: str) -> None:
+def test_fused_path_gives_the_scores_and_states_of_the_general_path(
+    name: str, control: AttentionControl
+) -> None:
     model = llama(**CONFIGS[name])
     general = GeneralModel(copy.deepcopy(model), SLOTS, MAX_LENGTH)
     fused = FusedLlama(model, SLOTS, MAX_LENGTH)
 
-    expected, found = life_of_rows(general), life_of_rows(fused)
+    expected, found = life_of_rows(general, control), life_of_rows(fused, control)
 
     for one, other in zip(expected, found, strict=True):
         torch.testing.assert_close(other, one, rtol=1e-4, atol=2e-4)
@@ -118,18 +129,22 @@ def test_fused_path_in_16_bits_is_as_near_to_float32_as_the_general_path(
     assert error(FusedLlama) < 1.5 * error(GeneralModel)
 
 
+@pytest.mark.parametrize("is_log_additive", [True, False])
 @torch.inference_mode()
-def test_bias_on_keys_reaches_only_its_own_row() -> None:
+def test_factors_of_keys_reach_only_their_own_row(is_log_additive: bool) -> None:
     model = FusedLlama(llama(num_key_value_heads=2), SLOTS, MAX_LENGTH)
     read(model, *((slot, 0, text) for slot, text in enumerate(TEXTS)))
     newest = [(slot, len(text), [50]) for slot, text in enumerate(TEXTS)]
-    plain, _ = read(model, *newest)
+    plain, _ = read(model, newest[0], newest[2])
+    unlike, _ = read(model, newest[1])
 
-    model.cache.bias_keys(1, torch.tensor([-5.0, 2.0]))
-    biased, _ = read(model, *newest)
+    params = AttentionParams(is_log_additive=is_log_additive)
+    model.cache.factors.control(1, AttentionControl({0: 0.01, 1: 7.0}, params))
+    model.cache.factors.note(1, 0, TEXTS[1])
+    together, _ = read(model, *newest)
 
-    assert torch.equal(biased[[0, 2]], plain[[0, 2]])
-    assert not torch.allclose(biased[1], plain[1], atol=1e-3)
+    assert torch.equal(together[[0, 2]], plain)
+    assert not torch.allclose(together[1], unlike[0], atol=1e-3)
 
 
 def test_scores_are_made_only_for_runs_that_need_them() -> None:

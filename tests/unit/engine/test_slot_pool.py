@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from transformers.cache_utils import Cache
 
 from neodim_sampling.parameters import WarperParams
+from neodim_sampling.prompt_items import AttentionParams
 from neodim_sampling.row import RowSettings, SamplingRow, TokenConstraints
 from neodim_sampling.text.tiles import Tiles
+from workers.engine.attention_control import AttentionControl
 from workers.engine.pictures import PlacedPicture, SeenPicture
 from workers.engine.sequence import Sequence
 from workers.engine.slot_cache import SlotCache
@@ -150,20 +152,40 @@ def test_unsound_row_is_wiped_and_never_shared(pool: SlotPool, cache: SlotCache)
     assert not cache.rows[0].rows[slot].isnan().any()
 
 
-def test_row_with_biased_keys_is_never_shared(pool: SlotPool, cache: SlotCache) -> None:
-    biased = sequence(CHAT)
-    biased.key_bias = torch.ones(3)
-    pool.give(biased, [])
-    biased.n_held = len(CHAT)
+def test_controlled_row_takes_and_gives_only_what_stands_before_its_first_factor(
+    pool: SlotPool, cache: SlotCache
+) -> None:
+    begin(pool, cache, CHAT)
+    controlled = sequence(CHAT)
+    controlled.control = AttentionControl({30: 0.5, 25: 2.0}, AttentionParams())
 
-    begin(pool, cache, [5] * 20)
-    assert cache.next_token_mask([biased.held_slot], [60]) is not None
-    assert begin(pool, cache, CHAT)[1] == 0
-    slot = biased.held_slot
-    pool.take_back(biased)
+    assert pool.give(controlled, CHAT) == 25
+    controlled.n_held = len(CHAT)
+    pool.take_back(controlled)
 
-    assert cache.next_token_mask([slot], [60]) is None
-    assert begin(pool, cache, CHAT)[1] == len(CHAT) - 1  # the one that was not biased
+    assert begin(pool, cache, [*CHAT[:40], 7])[1] == 40  # of the one without factors
+    assert pool._kept[controlled_slot(pool, CHAT[:25])] == CHAT[:25]
+
+
+def controlled_slot(pool: SlotPool, text: list[int]) -> int:
+    """The free row that keeps a text."""
+    return next(slot for slot, kept in pool._kept.items() if kept == text)
+
+
+def test_row_has_the_factors_of_its_own_sequence_alone(pool: SlotPool, cache: SlotCache) -> None:
+    controlled = sequence(CHAT)
+    controlled.control = AttentionControl({1: 0.5}, AttentionParams())
+    pool.give(controlled, CHAT)
+    slot = controlled.held_slot
+    cache.factors.note(slot, 0, CHAT)
+    held = cache.factors.biases([slot], 3)
+    assert held is not None
+    assert held.exp().flatten().tolist() == pytest.approx([1, 0.5, 1])
+
+    pool.take_back(controlled)
+
+    assert cache.factors.mode(slot) is None
+    assert cache.factors.biases([slot], 3) is None
 
 
 @given(st.lists(st.integers(0, 2)), st.lists(st.integers(0, 2)))

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tokenizer_families import FAMILIES, load_codec, load_records
+from tokenizer_families import ALL_FAMILIES, BYTE_LEVEL, FAMILIES, load_codec, load_records
 
 from neodim_sampling.text.codec import TextCodec
 
@@ -175,3 +175,81 @@ def test_piece_of_an_unfinished_character_is_the_replacement_character() -> None
     codec = load_codec("gpt2")
 
     assert codec.piece(codec.encode("\U0001f600")[0]) == "\ufffd"
+
+
+@pytest.mark.parametrize("family", ALL_FAMILIES)
+@given(st.lists(st.sampled_from(["The", " cat", "  ", "\n", "é", "😀", "日本", "</s>", "a"])))
+def test_spans_are_of_the_tokens_that_a_text_has_without_leading_ones(
+    family: str, parts: list[str]
+) -> None:
+    codec, text = load_codec(family), "".join(parts)
+
+    ids, spans = codec.encode_with_spans(text)
+
+    assert ids == codec.encode_bare(text)
+    assert len(spans) == len(ids)
+    assert all(0 <= start < stop <= len(text) for start, stop in spans)
+    assert spans == sorted(spans)
+
+
+@pytest.mark.parametrize("family", BYTE_LEVEL)
+@given(st.text(st.sampled_from("The cat\n.é<>")))
+def test_span_of_a_whole_piece_is_its_text(family: str, text: str) -> None:
+    codec = load_codec(family)
+
+    ids, spans = codec.encode_with_spans(text)
+
+    whole = [(codec.alone(each), span) for each, span in zip(ids, spans, strict=True)]
+    whole = [(piece, span) for piece, span in whole if "\ufffd" not in piece]
+    # Offsets may leave out the spaces in front.
+    assert all(piece.strip(" ") == text[slice(*span)].strip(" ") for piece, span in whole)
+
+
+@pytest.mark.parametrize("family", [*BYTE_LEVEL, "llama", "opt"])
+def test_tokens_of_one_character_all_have_its_span(family: str) -> None:
+    _, spans = load_codec(family).encode_with_spans("a😀b")
+
+    assert [each for each in spans if each == (1, 2)] == [(1, 2)] * 4
+    assert (spans[0], spans[-1]) == ((0, 1), (2, 3))
+
+
+@pytest.mark.parametrize("family", ["opt", "xglm"])
+def test_newline_that_is_written_as_another_token_has_a_span_of_one(family: str) -> None:
+    codec = load_codec(family)
+
+    ids, spans = codec.encode_with_spans("a\n\n</s> cat")
+
+    newline = codec.encode("\n")[0]
+    found = [span for each, span in zip(ids, spans, strict=True) if each == newline]
+    assert found == [(1, 2), (2, 3), (3, 7)]
+    assert spans[-1][1] == 11
+
+
+@pytest.mark.parametrize(
+    ("family", "token", "text"),
+    [
+        ("gpt2", 333, " cat"),
+        ("gpt2", 0, "<|endoftext|>"),
+        # A word that begins a text has no space.
+        ("llama", 396, "cat"),
+        ("llama", 2, "</s>"),
+        ("opt", 2, "</s>"),
+        ("xglm", 49, "cat"),
+    ],
+)
+def test_token_alone_is_decoded_without_its_neighbours(family: str, token: int, text: str) -> None:
+    assert load_codec(family).alone(token) == text
+
+
+@pytest.mark.parametrize("family", ALL_FAMILIES)
+def test_codec_that_shows_special_tokens_spells_each_by_its_name(family: str) -> None:
+    codec = load_codec(family)
+    shown = codec.showing_special()
+    cat = codec.encode_bare(" cat")
+
+    for token in codec.ignored_ids:
+        assert codec.decode([*cat, token]) == codec.decode(cat)
+        assert shown.decode([*cat, token]).rstrip().endswith(shown.alone(token))
+        assert shown.alone(token) in shown.piece(token)
+    assert shown.ignored_ids == frozenset()
+    assert shown.decode(cat) == codec.decode(cat)

@@ -1,4 +1,4 @@
-"""Recorded values and tokenizers of four families, each loaded once."""
+"""Recorded values and tokenizers of the families, each loaded once."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ from neodim_sampling.text.codec import TextCodec
 
 DATA = Path(__file__).parents[2] / "data"
 FAMILIES = ("gpt2", "opt", "xglm", "llama")
+"""One of each kind."""
+BYTE_LEVEL = ("bloom", "codegen", "gpt2", "gpt_neo", "gpt_neox", "gptj")
+"""Those that spell every text byte by byte, and newlines like anything else."""
+ALL_FAMILIES = (*BYTE_LEVEL, "llama", "opt", "xglm")
 
 
 def load_records(name: str) -> list[dict[str, Any]]:
