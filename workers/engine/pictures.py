@@ -12,6 +12,7 @@ from torch import Tensor
 from neodim_sampling.prompt_items import ImageItem, PromptItem
 from neodim_sampling.text.tiles import Tiles
 from workers.contract.errors import MissingCapability
+from workers.engine.attention_control import Embed
 from workers.engine.text_model import Inset
 
 
@@ -111,3 +112,35 @@ def told_apart(tokens: Sequence[int], pictures: Iterable[PlacedPicture]) -> list
     for each in pictures:
         names[each.first : each.stop] = [each.picture.key] * (each.stop - each.first)
     return names
+
+
+def numbered(tokens: Sequence[int], pictures: Iterable[PlacedPicture]) -> list[int]:
+    """A prompt of which each picture's tokens have numbers of their own: -1, less their places."""
+    numbers = list(tokens)
+    for each in pictures:
+        numbers[each.first : each.stop] = [-1 - place for place in range(each.first, each.stop)]
+    return numbers
+
+
+def embedding_of(embed: Embed, pictures: Iterable[PlacedPicture]) -> Embed:
+    """Looks up the input embeddings of tokens, and of a prompt's pictures by such numbers.
+
+    Args:
+        embed: does the same for tokens alone.
+        pictures: of the prompt.
+    """
+    rows = {-1 - each.first - n: (each.picture, n) for each in pictures for n in _range_of(each)}
+
+    def look_up(numbers: Sequence[int]) -> Tensor:
+        found = embed([max(0, number) for number in numbers])
+        for place, number in enumerate(numbers):
+            if number < 0:
+                picture, n = rows[number]
+                found[place] = picture.rows[n]
+        return found
+
+    return look_up
+
+
+def _range_of(placed: PlacedPicture) -> range:
+    return range(placed.stop - placed.first)

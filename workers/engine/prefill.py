@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from workers.engine.generation import Generation
+from workers.engine.pictures import embedding_of, numbered
 from workers.engine.reading import PromptReading
 from workers.engine.slot_pool import SlotPool
 from workers.engine.text_model import TextModel
@@ -27,7 +28,8 @@ class Prefill:
             first, *others = reading.sequences
             for each in reading.sequences:
                 if each.control is not None:
-                    each.control.learn(each.row.input_ids, self._model.embed)
+                    ids = numbered(each.row.input_ids, each.pictures)
+                    each.control.learn(ids, embedding_of(self._model.embed, each.pictures))
             # These need the states of all tokens, which rows do not keep.
             needs_all = generation.is_contrastive or generation.is_prompt_untold
             known = [] if needs_all else first.names

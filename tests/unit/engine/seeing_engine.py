@@ -15,7 +15,14 @@ from torch import Tensor
 from transformers import AutoModelForImageTextToText
 
 from neodim_sampling.parameters import WarperParams
-from neodim_sampling.prompt_items import IdsItem, ImageItem, ItemsPrompt, PromptItem, TextItem
+from neodim_sampling.prompt_items import (
+    AttentionParams,
+    IdsItem,
+    ImageItem,
+    ItemsPrompt,
+    PromptItem,
+    TextItem,
+)
 from neodim_sampling.text.codec import TextCodec
 from workers.contract.settings import Settings
 from workers.contract.text_job import TextJob
@@ -28,6 +35,7 @@ from workers.models.serving import preparer_of
 from workers.models.visible_square import normalised, visible_square
 
 N_TILES = 144
+PLAIN = AttentionParams()
 
 
 class SeeingEngine(TinyEngine):
@@ -99,7 +107,10 @@ def items(*parts: str | tuple[int, ...] | ImageItem, **fields: Any) -> ItemsProm
 
 
 def looking_job(
-    *parts: str | tuple[int, ...] | ImageItem, echo: bool = False, **fields: Any
+    *parts: str | tuple[int, ...] | ImageItem,
+    echo: bool = False,
+    attention: AttentionParams = PLAIN,
+    **fields: Any,
 ) -> TextJob:
     """A job for the likeliest text behind these."""
     options: dict[str, Any] = {
@@ -109,4 +120,6 @@ def looking_job(
         "log_probs": 0,
         **fields,
     }
-    return TextJob(model="tiny-eyes", prompt=items(*parts, echo=echo), **options)
+    return TextJob(
+        model="tiny-eyes", prompt=items(*parts, echo=echo, attention=attention), **options
+    )
