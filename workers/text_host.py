@@ -8,7 +8,9 @@ from neodim_sampling.text.codec import TextCodec
 from workers.contract.attempts import Attempt
 from workers.contract.errors import EngineFailure
 from workers.contract.fleet import WorkerKind
+from workers.contract.image_job import ImageJob
 from workers.contract.job_body import Job
+from workers.contract.reading_job import ReadingJob
 from workers.contract.settings import Settings
 from workers.contract.text_job import TextJob
 from workers.engine.engine import Engine
@@ -17,12 +19,14 @@ from workers.engine.results import make_result
 from workers.host import Finish, RunningEngine, WorkerHost, end_process
 from workers.models.serving import make_ready, preparer_of
 from workers.publisher import Output
+from workers.reading.passes import Passes
+from workers.reading.reader import Reader
 
 log = logging.getLogger(__name__)
 
 
 class TextHost(WorkerHost):
-    """A worker that generates text, many jobs at a time.
+    """A worker that generates text, and reads it, many jobs at a time.
 
     Args:
         settings: of the service.
@@ -48,13 +52,19 @@ class TextHost(WorkerHost):
         self._reads_pictures = loaded.eye is not None
         self._codec = TextCodec(loaded.tokenizer)
         self._preparer = preparer_of(loaded, self._codec, settings.slots)
+        self._reader = Reader(self._preparer, self._codec, model.n_layers)
         self._text_engine = Engine(model, settings.prefill_chunk, on_death=end_process)
         self._text_engine.start()
         return self._text_engine, loaded.max_length
 
     def _do(self, attempt: Attempt, job: Job, output: Output) -> Finish:
-        if not isinstance(job, TextJob):
+        if isinstance(job, ImageJob):
             raise EngineFailure("the job is not one for text")
+        if isinstance(job, TextJob):
+            return self._generate(attempt, job, output)
+        return self._read(attempt, job, output)
+
+    def _generate(self, attempt: Attempt, job: TextJob, output: Output) -> Finish:
         made = self._store.made_so_far(attempt) if attempt.number > 1 else {}
         parts = self._preparer.prepare_parts(job, made, output)
         cancel = cancelling(parts)
@@ -67,4 +77,14 @@ class TextHost(WorkerHost):
         if output.error is not None:
             raise output.error
         result = make_result(parts, self._codec)
+        return lambda: self._store.succeed(attempt, result)
+
+    def _read(self, attempt: Attempt, job: ReadingJob, output: Output) -> Finish:
+        passes = Passes(self._preparer.prepare_reading, self._text_engine.submit)
+        output.connect(passes.cancel)
+        if attempt.is_cancelled:
+            passes.cancel()
+        result = self._reader.do(job, passes)
+        if result is None:
+            return lambda: self._store.end_cancelled(attempt)
         return lambda: self._store.succeed(attempt, result)

@@ -151,3 +151,16 @@ def _factor_of_span(span: Span, controls: Sequence[TextControl]) -> float:
 
 def _not_one(factors: Sequence[float]) -> Mapping[int, float]:
     return {place: factor for place, factor in enumerate(factors) if factor != 1}
+
+
+def factors_of_spans(spans: Sequence[Span], controls: Sequence[TextControl]) -> Mapping[int, float]:
+    """What controls make of the attention that a text's tokens get.
+
+    Args:
+        spans: the characters that each token stands for.
+        controls: on characters of the same text.
+
+    Returns:
+        Factors by the token's place, where they are not 1.
+    """
+    return _not_one([_factor_of_span(each, controls) for each in spans])

@@ -141,6 +141,14 @@ class AttemptStore:
         state = JobState.CANCELLED if result.is_partial else JobState.SUCCEEDED
         self._finish(attempt, state, {"result": pack(encode(result))})
 
+    def end_cancelled(self, attempt: Attempt) -> None:
+        """End a cancelled job of which nothing made so far is of use.
+
+        Raises:
+            LeaseLost: it is another's now; nothing was written.
+        """
+        self._finish(attempt, JobState.CANCELLED, {})
+
     def fail(self, attempt: Attempt, code: str, message: str) -> None:
         """End the job with an error.
 

@@ -67,6 +67,11 @@ class Settings:
         "without one gets a line a message",
         group="model",
     )
+    semantic_embeddings: bool = _option(
+        False,
+        "whether the text model was trained to embed: then /semantic_embed is offered",
+        group="model",
+    )
     layers: str = _option(
         "a",
         "layers per GPU, comma-separated: numbers and at most one a (all that are left); 0 is the "

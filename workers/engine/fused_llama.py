@@ -7,7 +7,7 @@ products behind them; the tokens of all rows are one matrix without padding.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,13 +79,15 @@ class FusedLlama(TextModel):
         if self.device.type == "cuda":
             self._graphs = DecodeGraphs(self._forward, self.cache, record_cuda_graph)
 
-    def _read(self, runs: Sequence[Run]) -> Sequence[Tensor]:
+    def _read(self, runs: Sequence[Run]) -> Sequence[Mapping[int, Tensor]]:
         """Read runs of tokens, all in one pass: single ones first, in the order of their rows."""
         order = sorted(range(len(runs)), key=lambda i: (len(runs[i].tokens) > 1, runs[i].slot))
         n_single = sum(len(run.tokens) == 1 for run in runs)
         ordered = [runs[i] for i in order]
         lengths = [len(run.tokens) for run in ordered]
-        if self._graphs is not None and self._graphs.can_read(ordered):
+        inner = {layer for run in runs for layer in run.layers} - {self.n_layers}
+        kept: dict[int, Tensor] = {}
+        if self._graphs is not None and not inner and self._graphs.can_read(ordered):
             hidden = self._graphs.read(ordered)
         else:
             tokens = [token for run in ordered for token in run.tokens]
@@ -93,9 +95,15 @@ class FusedLlama(TextModel):
             x = self._embeddings(torch.tensor(tokens, device=self.device))
             if any(run.insets for run in ordered):
                 self._put_insets(ordered, x.split(lengths))
-            hidden = self._compute(x, attention)
-        parts = dict(zip(order, hidden.split(lengths), strict=True))
-        return [parts[i] for i in range(len(runs))]
+            hidden = self._compute(x, attention, inner, kept)
+        by_layer = {
+            layer: dict(zip(order, each.split(lengths), strict=True))
+            for layer, each in (*kept.items(), (self.n_layers, hidden))
+        }
+        return [
+            {layer: by_layer[layer][i] for layer in (self.n_layers, *run.layers)}
+            for i, run in enumerate(runs)
+        ]
 
     @torch.inference_mode()
     def try_candidates(
@@ -110,10 +118,25 @@ class FusedLlama(TextModel):
         """[N, H], the last hidden states of [N] tokens."""
         return self._compute(self._embeddings(tokens), attention)
 
-    def _compute(self, x: Tensor, attention: AttentionPass) -> Tensor:
-        """[N, H], the last hidden states of [N, H] embeddings."""
+    def _compute(
+        self,
+        x: Tensor,
+        attention: AttentionPass,
+        inner: Collection[int] = (),
+        kept: MutableMapping[int, Tensor] | None = None,
+    ) -> Tensor:
+        """[N, H], the last hidden states behind embeddings.
+
+        Args:
+            x: [N, H], the embeddings.
+            attention: to what each of them may see.
+            inner: layers in front of the last whose states are wanted too.
+            kept: gets those; None where none are wanted.
+        """
         turns = self._turns[attention.positions, None]
-        for layer, rows in zip(self._layers, self.cache.rows, strict=True):
+        for n, (layer, rows) in enumerate(zip(self._layers, self.cache.rows, strict=True)):
+            if kept is not None and n in inner:
+                kept[n] = x
             qkv = layer.qkv(self._normalise(x)).unflatten(-1, (-1, self._head_size))
             self._turn(qkv[:, : self._n_turned], turns)
             x = layer.attention_out(attention.attend(rows, qkv), x)

@@ -5,7 +5,7 @@ Masks, positions and cache are made here; the layers are the library's own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -31,20 +31,20 @@ class GeneralModel(TextModel):
         # BLOOM has no positions; its bias is made from the keys' places.
         self._has_positions = model.config.model_type != "bloom"
 
-    def _read(self, runs: Sequence[Run]) -> Sequence[Tensor]:
+    def _read(self, runs: Sequence[Run]) -> Sequence[Mapping[int, Tensor]]:
         """Read runs of tokens, single ones in one pass, longer ones in another."""
-        hidden: dict[int, Tensor] = {}
+        read: dict[int, Mapping[int, Tensor]] = {}
         for is_single in (True, False):
             members = [i for i, run in enumerate(runs) if (len(run.tokens) == 1) is is_single]
             if members:
                 # Neighbouring rows are read in place.
                 members.sort(key=lambda i: runs[i].slot)
                 padded = self._read_padded([runs[i] for i in members])
-                hidden.update(zip(members, padded, strict=True))
-        return [hidden[i] for i in range(len(runs))]
+                read.update(zip(members, padded, strict=True))
+        return [read[i] for i in range(len(runs))]
 
-    def _read_padded(self, runs: Sequence[Run]) -> list[Tensor]:
-        """[T, H] for each run, its last hidden states.
+    def _read_padded(self, runs: Sequence[Run]) -> list[Mapping[int, Tensor]]:
+        """States [T, H] by layer for each run: of the last, and of those that it asks for.
 
         Shorter runs are padded to the longest; what that leaves in their rows lies behind their
         own tokens, where nothing looks before it is overwritten.
@@ -55,8 +55,12 @@ class GeneralModel(TextModel):
             self.cache, [run.slot for run in runs], [run.start for run in runs], longest
         )
         ids = torch.tensor(padded, device=self.device)
-        hidden = self._forward(view, **self._inputs(ids, runs))
-        return [states[: len(run.tokens)] for run, states in zip(runs, hidden, strict=True)]
+        inputs = self._inputs(ids, runs)
+        layers = self._forward(view, tells_layers=any(run.layers for run in runs), **inputs)
+        return [
+            {layer: layers[layer][row, : len(run.tokens)] for layer in (self.n_layers, *run.layers)}
+            for row, run in enumerate(runs)
+        ]
 
     @torch.inference_mode()
     def try_candidates(
@@ -64,7 +68,7 @@ class GeneralModel(TextModel):
     ) -> tuple[Tensor, Tensor, CandidatesView]:
         """Read each of several possible next tokens of one row; nothing is kept yet."""
         view = CandidatesView(self.cache, slot, start, candidates.tolist())
-        hidden = self._forward(view, input_ids=candidates[:, None])[:, 0]
+        hidden = self._forward(view, input_ids=candidates[:, None])[self.n_layers][:, 0]
         return self._head(hidden).float(), hidden, view
 
     def _inputs(self, ids: Tensor, runs: Sequence[Run]) -> dict[str, Tensor]:
@@ -75,8 +79,10 @@ class GeneralModel(TextModel):
         self._put_insets(runs, embeddings)
         return {"inputs_embeds": embeddings}
 
-    def _forward(self, view: RowsView | CandidatesView, **inputs: Tensor) -> Tensor:
-        """[B, T, H], the last hidden states of [B, T] tokens or embeddings [B, T, H]."""
+    def _forward(
+        self, view: RowsView | CandidatesView, *, tells_layers: bool = False, **inputs: Tensor
+    ) -> Mapping[int, Tensor]:
+        """Hidden states [B, T, H] of [B, T] tokens: of every layer, or of the last alone."""
         self.cache.show(view)
         positions = {"position_ids": view.positions} if self._has_positions else {}
         with scaling_scores(self._body.config, view.scales, view.mask.dtype):
@@ -84,9 +90,9 @@ class GeneralModel(TextModel):
                 attention_mask=view.mask,
                 cache=self.cache,
                 use_cache=True,
+                output_hidden_states=tells_layers,
                 return_dict=True,
                 **inputs,
                 **positions,
             )
-        hidden: Tensor = reply.last_hidden_state
-        return hidden
+        return dict(enumerate(reply.hidden_states or ())) | {self.n_layers: reply.last_hidden_state}

@@ -13,6 +13,7 @@ from workers.contract.text_job import TextJob
 from workers.contract.text_result import TextDelta, TokenScore
 from workers.engine.gpu_memory import MemoryWatch
 from workers.engine.likelihood import Likelihood
+from workers.engine.questions import Question
 from workers.engine.sequence import Sequence
 from workers.engine.telling import TokenTeller
 
@@ -39,6 +40,7 @@ class Generation:
         sequences: one for each text asked for.
         sink: who hears of it.
         teller: tells of the prompt's tokens where that is asked for.
+        question: what is to be found out from the prompt; None = what the job tells of it.
     """
 
     def __init__(
@@ -49,12 +51,16 @@ class Generation:
         sequences: list[Sequence],
         sink: Sink,
         teller: TokenTeller,
+        question: Question | None = None,
     ) -> None:
         self.job = job
         self.fitted = fitted
         self.max_new_tokens = max_new_tokens
+        self.question = _question_of(job) if question is None else question
         self.prompt_likelihoods: list[Likelihood] = []
-        """Of the prompt's tokens behind the first, where they are to be told."""
+        """Of the prompt's tokens from the question's first on."""
+        self.pool = self.question.pool
+        """What has seen the states of the tokens read so far."""
         self.sequences = sequences
         self._by_index = {each.row.sequence: each for each in sequences}
         self.memory = MemoryWatch()
@@ -79,15 +85,20 @@ class Generation:
         return all(sequence.is_done for sequence in self.sequences)
 
     @property
-    def tells_prompt(self) -> bool:
-        """Whether the log-probabilities of the prompt's own tokens are asked for."""
-        return self.job.echoes and self.job.log_probs is not None
+    def is_prompt_untold(self) -> bool:
+        """Whether something that is asked of the prompt is not known yet."""
+        n_tokens, first = len(self.fitted.input_ids), self.question.first_told
+        if self.pool is not None and self.pool.n_seen < n_tokens:
+            return True
+        return first is not None and len(self.prompt_likelihoods) < n_tokens - first
 
     @property
-    def is_prompt_untold(self) -> bool:
-        """Whether some of those are not known yet."""
-        n_known = len(self.prompt_likelihoods)
-        return self.tells_prompt and n_known < len(self.fitted.input_ids) - 1
+    def n_unasked(self) -> int | None:
+        """Tokens at the beginning whose states nobody needs; None = of all but the last."""
+        if self.is_contrastive or self.pool is not None:
+            return 0
+        first = self.question.first_told
+        return first - 1 if first is not None and self.is_prompt_untold else None
 
     @cached_property
     def echo(self) -> tuple[TokenScore, ...] | None:
@@ -183,3 +194,10 @@ class Generation:
         if error is None:
             self.publish(is_last=True)
         self._sink.end(error)
+
+
+def _question_of(job: TextJob) -> Question:
+    """What a job tells of its prompt."""
+    if job.echoes and job.log_probs is not None:
+        return Question(first_told=1, n_top=job.log_probs)
+    return Question()

@@ -30,9 +30,10 @@ class Prefill:
                 if each.control is not None:
                     ids = numbered(each.row.input_ids, each.pictures)
                     each.control.learn(ids, embedding_of(self._model.embed, each.pictures))
-            # These need the states of all tokens, which rows do not keep.
-            needs_all = generation.is_contrastive or generation.is_prompt_untold
-            known = [] if needs_all else first.names
+            # The row may hold those whose states, which it does not keep, nobody needs.
+            n_unasked = generation.n_unasked
+            n_known = len(reading.tokens) if n_unasked is None else n_unasked + 1
+            known = first.names[:n_known]
             reading.n_read = self._slots.give(first, known)
             for other in others:
                 self._slots.give(other, [])

@@ -10,22 +10,22 @@ from dataclasses import replace
 
 from neodim_sampling.errors import InvalidParams, PromptTooLong
 from neodim_sampling.prompt_items import ItemsPrompt
-from neodim_sampling.prompts import ChatMessage, ChatPrompt, PreamblePrompt
-from neodim_sampling.row import RowSettings, SamplingRow
+from neodim_sampling.prompts import ChatMessage, ChatPrompt, PlainPrompt, PreamblePrompt
+from neodim_sampling.row import RowSettings, SamplingRow, TokenConstraints
 from neodim_sampling.text.codec import TextCodec
 from neodim_sampling.text.constraint_words import resolve_constraints
 from neodim_sampling.text.decoder import IncrementalDecoder
 from neodim_sampling.text.fitting import FittedPrompt, fit_prompt
-from neodim_sampling.text.items import read_items
+from neodim_sampling.text.items import ReadPrompt, read_items
 from neodim_sampling.text.plain import plain_ids, whole_prompt
 from neodim_sampling.text.stops import StopChecker
-from neodim_sampling.text.tiles import Tiles
 from workers.contract.text_job import TextJob
 from workers.contract.text_result import TextDelta
 from workers.engine.attention_control import AttentionControl
 from workers.engine.generation import Generation, Sink
 from workers.engine.parts import JoinedSinks
-from workers.engine.pictures import Eye, SeenPicture, place_pictures, see_pictures
+from workers.engine.pictures import Eye, PlacedPicture, place_pictures, see_pictures
+from workers.engine.questions import TextToRead
 from workers.engine.sequence import Sequence as GrowingSequence
 from workers.engine.telling import TokenTeller
 
@@ -79,7 +79,7 @@ class Preparer:
         """
         if job.n_sequences > self._slots:
             raise InvalidParams("sequences_count", f"must be at most {self._slots} on this worker")
-        return self._part(job, self._see(job), range(job.n_sequences), made, sink)
+        return self._part(job, self._fit(job), range(job.n_sequences), made, sink)
 
     def prepare_parts(
         self, job: TextJob, made: Mapping[int, TextDelta], sink: Sink
@@ -93,27 +93,26 @@ class Preparer:
             return [self.prepare(job, made, sink)]
         size = max(1, self._slots // PARTS_AT_ONCE)
         starts = range(0, job.n_sequences, size)
-        joined, seen = JoinedSinks(sink), self._see(job)
+        joined, read = JoinedSinks(sink), self._fit(job)
         for start in starts:
             indexes = range(start, min(start + size, job.n_sequences))
             own = {index: each for index, each in made.items() if index in indexes}
-            joined.generations.append(self._part(job, seen, indexes, own, joined.open()))
+            joined.generations.append(self._part(job, read, indexes, own, joined.open()))
         return joined.generations
 
     def _part(
         self,
         job: TextJob,
-        seen: Sequence[SeenPicture],
+        read: tuple[FittedPrompt, Sequence[PlacedPicture]],
         indexes: Sequence[int],
         made: Mapping[int, TextDelta],
         sink: Sink,
     ) -> Generation:
         """A generation of some of the job's sequences."""
         self._check_ids(job)
-        fitted = self._fit(job, [each.tiles for each in seen])
+        fitted, pictures = read
         max_new_tokens = self._room(job, len(fitted.input_ids))
         settings = self._settings(job)
-        pictures = place_pictures(seen, fitted.picture_spans)
         teller = TokenTeller(self._codec, is_raw=job.is_raw)
         attention = job.prompt.attention if isinstance(job.prompt, ItemsPrompt) else None
         control = AttentionControl.of(fitted.factors, attention) if attention else None
@@ -140,32 +139,75 @@ class Preparer:
         generation.replay(made)
         return generation
 
-    def _see(self, job: TextJob) -> list[SeenPicture]:
-        """The pictures of the prompt, in their order."""
-        items = job.prompt.items if isinstance(job.prompt, ItemsPrompt) else ()
-        return see_pictures(items, self._eye)
+    def prepare_reading(self, text: TextToRead, sink: Sink) -> Generation:
+        """A generation that reads a text and makes nothing behind it.
 
-    def _fit(self, job: TextJob, tiles: Sequence[Tiles]) -> FittedPrompt:
-        """The prompt as the model reads it."""
+        Args:
+            text: its tokens fit in a row.
+            sink: who will hear of its end.
+        """
+        # One that is only read is to the engine what a text job is that wants no token.
+        job = TextJob(model="", prompt=PlainPrompt(ids=text.ids), max_new_tokens=0, seed=0)
+        fitted = FittedPrompt(text.ids, 0, "", "", len(text.ids), len(text.ids), len(text.ids))
+        settings = RowSettings(
+            warpers=job.warpers, constraints=TokenConstraints(), n_vocab=self._n_vocab
+        )
+        sequence = GrowingSequence(
+            SamplingRow(settings=settings, input_ids=list(text.ids), n_preamble=0, seed=0),
+            IncrementalDecoder(self._codec, ()),
+            StopChecker(None),
+            pictures=text.pictures,
+            control=AttentionControl.of(text.factors, text.attention),
+        )
+        teller = TokenTeller(self._codec, is_raw=False)
+        return Generation(job, fitted, 0, [sequence], sink, teller, text.question)
+
+    def _fit(self, job: TextJob) -> tuple[FittedPrompt, Sequence[PlacedPicture]]:
+        """The prompt as the model reads it, and what of it is no text."""
         if isinstance(job.prompt, PreamblePrompt):
             assert job.max_new_tokens is not None, "prompts are cut to what is to be generated"
-            return fit_prompt(self._codec, job.prompt, job.max_new_tokens)
+            return fit_prompt(self._codec, job.prompt, job.max_new_tokens), ()
         if isinstance(job.prompt, ChatPrompt):
             text = self._render_chat(job.prompt.messages)
-            return whole_prompt(self._codec, self._codec.encode_bare(text))
+            return whole_prompt(self._codec, self._codec.encode_bare(text)), ()
         if isinstance(job.prompt, ItemsPrompt):
-            return self._read_items(job.prompt, tiles)
-        return whole_prompt(self._codec, plain_ids(self._codec, job.prompt, self._eos_ids))
+            return self._fit_items(job.prompt)
+        ids = plain_ids(self._codec, job.prompt, self._eos_ids)
+        return whole_prompt(self._codec, ids), ()
 
-    def _read_items(self, prompt: ItemsPrompt, tiles: Sequence[Tiles]) -> FittedPrompt:
+    def read_items(self, prompt: ItemsPrompt) -> tuple[ReadPrompt, Sequence[PlacedPicture]]:
+        """The tokens of a prompt of items, and the pictures among them.
+
+        Raises:
+            RequestRejected: this model cannot read it.
+        """
+        seen = see_pictures(prompt.items, self._eye)
+        tiles = [each.tiles for each in seen]
         read = read_items(self._codec, prompt.items, self._eos_ids, tiles)
+        return read, place_pictures(seen, read.picture_spans)
+
+    def check_room(self, n_prompt: int, n_behind: int = 0) -> None:
+        """See that a prompt, and a text behind it, fit in a row.
+
+        Raises:
+            PromptTooLong: they do not.
+        """
+        if n_prompt + n_behind > self._max_length:
+            behind = f" and {n_behind} behind them" if n_behind else ""
+            raise PromptTooLong(
+                f"prompt: {n_prompt} input tokens{behind} do not fit in the {self._max_length} "
+                "tokens that this model can hold"
+            )
+
+    def _fit_items(self, prompt: ItemsPrompt) -> tuple[FittedPrompt, Sequence[PlacedPicture]]:
+        read, pictures = self.read_items(prompt)
         fitted = replace(
             whole_prompt(self._codec, read.ids),
             factors=read.factors,
             n_start=len(read.start_ids),
             picture_spans=read.picture_spans,
         )
-        return replace(fitted, used_prompt=self._codec.decode(fitted.text_ids))
+        return replace(fitted, used_prompt=self._codec.decode(fitted.text_ids)), pictures
 
     def _room(self, job: TextJob, n_input: int) -> int:
         """Tokens that may be generated behind so many of input."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from collections.abc import Sequence as SequenceOf
 from itertools import accumulate
 from math import isnan
@@ -20,6 +20,9 @@ from workers.engine.text_model import Run, TextModel
 Score: TypeAlias = Callable[[Tensor], Tensor]
 """The model's scores [B, V] behind last hidden states [B, H]."""
 
+LayerStates: TypeAlias = Mapping[int, Tensor]
+"""States [T, H] by layer."""
+
 
 class Reading(Protocol):
     """A part of what a step reads, of one generation."""
@@ -30,8 +33,15 @@ class Reading(Protocol):
         """What to read."""
         ...
 
-    def examine(self, hidden: SequenceOf[Tensor], score: Score) -> None:
+    def examine(
+        self, hidden: SequenceOf[Tensor], states: SequenceOf[LayerStates], score: Score
+    ) -> None:
         """Find out from each run's states what takes computing; once more does no harm.
+
+        Args:
+            hidden: those behind the final norm.
+            states: those of the layers that each run asks for.
+            score: the model's scores behind last hidden states.
 
         Raises:
             Exception: it cannot be found out; nothing of the step was taken yet.
@@ -56,7 +66,9 @@ class NewestTokens:
             Run(each.held_slot, each.n_cached, each.row.generated[-1:]) for each in self._sequences
         ]
 
-    def examine(self, hidden: SequenceOf[Tensor], score: Score) -> None:
+    def examine(
+        self, hidden: SequenceOf[Tensor], states: SequenceOf[LayerStates], score: Score
+    ) -> None:
         """Nothing."""
 
     def take(self, scores: SequenceOf[Scores | None], hidden: SequenceOf[Tensor]) -> None:
@@ -84,6 +96,7 @@ class PromptReading:
         self.n_read = 0
         self.chunk = 0
         self._found: list[Likelihood] = []
+        self._pool = generation.pool
 
     @property
     def n_left(self) -> int:
@@ -93,27 +106,38 @@ class PromptReading:
     def runs(self) -> list[Run]:
         """The next `chunk` tokens."""
         stop = self.n_read + self.chunk
-        is_last = stop == len(self.tokens)
-        first = self.sequences[0]
-        insets = insets_of(first.pictures, self.n_read, stop)
-        tokens = self.tokens[self.n_read : stop]
-        return [Run(first.held_slot, self.n_read, tokens, needs_scores=is_last, insets=insets)]
+        needs_scores = stop == len(self.tokens) and self.generation.max_new_tokens > 0
+        first, pool = self.sequences[0], self.generation.pool
+        run = Run(
+            first.held_slot,
+            self.n_read,
+            self.tokens[self.n_read : stop],
+            needs_scores=needs_scores,
+            insets=insets_of(first.pictures, self.n_read, stop),
+            layers=() if pool is None else pool.layers,
+        )
+        return [run]
 
-    def examine(self, hidden: SequenceOf[Tensor], score: Score) -> None:
-        """See how likely the prompt's tokens are behind those of this chunk, if that is asked.
+    def examine(
+        self, hidden: SequenceOf[Tensor], states: SequenceOf[LayerStates], score: Score
+    ) -> None:
+        """See what this chunk tells of what is asked of the prompt.
 
         Raises:
             EngineFailure: the model's scores are not numbers.
         """
-        self._found = []
+        self._found, self._pool = [], self.generation.pool
         if self.generation.is_prompt_untold and self.sequences[0] is self.generation.to_read[0]:
             self._found = self._likelihoods(hidden[0], score)
+        if self._pool is not None:
+            self._pool = self._pool.joined(states[0])
         if any(isnan(each.log_prob) for each in self._found):
             raise EngineFailure("the model failed: its scores are not numbers")
 
     def take(self, scores: SequenceOf[Scores | None], hidden: SequenceOf[Tensor]) -> None:
         """The text is read that far; behind its end, all sequences know what may come."""
         self.generation.prompt_likelihoods += self._found
+        self.generation.pool = self._pool
         self.n_read += self.chunk
         self.sequences[0].n_held = self.n_read
         if self.generation.is_contrastive:
@@ -123,11 +147,15 @@ class PromptReading:
                 sequence.scores = scores[0]
 
     def _likelihoods(self, hidden: Tensor, score: Score) -> list[Likelihood]:
-        n_prompt = len(self.generation.fitted.input_ids)
-        following = self.tokens[self.n_read + 1 : min(self.n_read + self.chunk + 1, n_prompt)]
-        n_top, row = self.generation.job.log_probs or 0, self.sequences[0].row
+        question, n_vocab = self.generation.question, self.sequences[0].row.settings.n_vocab
+        if question.first_told is None:
+            return []
+        # The state of each token tells of the next one.
+        first = max(question.first_told, self.n_read + 1)
+        stop = min(self.n_read + self.chunk + 1, len(self.generation.fitted.input_ids))
+        places = slice(first - 1 - self.n_read, max(first, stop) - 1 - self.n_read)
         return prompt_likelihoods(
-            score, hidden[: len(following)], following, n_top, row.settings.n_vocab
+            score, hidden[places], self.tokens[first:stop], question.n_top, n_vocab
         )
 
 
@@ -140,6 +168,6 @@ def read(model: TextModel, readings: SequenceOf[Reading]) -> None:
     parts = [slice(end - len(each), end) for end, each in zip(ends, runs, strict=True)]
     # All that may fail comes first: a step that failed is tried again with fewer readings.
     for reading, part in zip(readings, parts, strict=True):
-        reading.examine(outcome.hidden[part], model.score)
+        reading.examine(outcome.hidden[part], outcome.states[part], model.score)
     for reading, part in zip(readings, parts, strict=True):
         reading.take(scores[part], outcome.hidden[part])

@@ -37,6 +37,8 @@ class Run:
         tokens: at least one; what of them does not fit in the row may not be read.
         needs_scores: whether anybody asks what comes behind the last.
         insets: parts of it that are no text.
+        layers: whose states are asked for: 0 = the input embeddings, n = those behind the n-th
+            layer, of the last one behind the final norm.
     """
 
     slot: int
@@ -44,6 +46,7 @@ class Run:
     tokens: Sequence[int]
     needs_scores: bool = True
     insets: Sequence[Inset] = ()
+    layers: tuple[int, ...] = ()
 
     @property
     def stop(self) -> int:
@@ -60,11 +63,13 @@ class Outcome:
             order of the model's choice.
         places: row of each run in `logits`; None for runs that need no scores.
         hidden: [T, H] for each run, states behind the final norm of its tokens.
+        states: the same by layer, at least of those that the run asks for.
     """
 
     logits: Tensor
     places: Sequence[int | None]
     hidden: Sequence[Tensor]
+    states: Sequence[Mapping[int, Tensor]] = ()
 
 
 class Tried(Protocol):
@@ -97,8 +102,8 @@ class TextModel(ABC):
         self.device = torch.device(model.device)
         weights = {each.data_ptr(): each for each in model.parameters()}
         self.weights_bytes = sum(each.numel() * each.element_size() for each in weights.values())
-        n_layers = model.config.num_hidden_layers
-        self.cache = SlotCache(n_layers, slots, max_length, model.dtype, self.device)
+        self.n_layers: int = model.config.num_hidden_layers
+        self.cache = SlotCache(self.n_layers, slots, max_length, model.dtype, self.device)
 
     def warm_up(self) -> None:
         """Do once what is done at the first use: allocate the cache, choose kernels."""
@@ -125,17 +130,18 @@ class TextModel(ABC):
         for i, run in enumerate(runs):
             factors.note(run.slot, run.start, run.tokens)
             passes.setdefault(factors.mode(run.slot), []).append(i)
-        hidden: dict[int, Tensor] = {}
+        read: dict[int, Mapping[int, Tensor]] = {}
         for members in passes.values():
-            hidden.update(zip(members, self._read([runs[i] for i in members]), strict=True))
-        return self._outcome(runs, list(passes.values()), hidden)
+            read.update(zip(members, self._read([runs[i] for i in members]), strict=True))
+        return self._outcome(runs, list(passes.values()), read)
 
     @abstractmethod
-    def _read(self, runs: Sequence[Run]) -> Sequence[Tensor]:
+    def _read(self, runs: Sequence[Run]) -> Sequence[Mapping[int, Tensor]]:
         """Read runs of rows whose attention is controlled in the same way, or not at all.
 
         Returns:
-            [T, H] for each run, states behind the final norm of its tokens.
+            For each run, states [T, H] of its tokens by layer: of the last, behind the final norm,
+            and of those that it asks for.
         """
 
     @abstractmethod
@@ -162,15 +168,19 @@ class TextModel(ABC):
                 own[inset.place : inset.place + len(inset.rows)] = inset.rows
 
     def _outcome(
-        self, runs: Sequence[Run], passes: Sequence[Sequence[int]], hidden: Mapping[int, Tensor]
+        self,
+        runs: Sequence[Run],
+        passes: Sequence[Sequence[int]],
+        read: Mapping[int, Mapping[int, Tensor]],
     ) -> Outcome:
-        """Score the ends of runs that need it, from each run's last hidden states [T, H].
+        """Score the ends of runs that need it.
 
         Args:
             runs: all.
             passes: which of them were read together, and are scored so.
-            hidden: of each.
+            read: what reading each gave.
         """
+        hidden = [read[i][self.n_layers] for i in range(len(runs))]
         places: list[int | None] = [None] * len(runs)
         logits: list[Tensor] = []
         n_scored = 0
@@ -183,7 +193,8 @@ class TextModel(ABC):
             n_scored += len(scored)
             if scored:
                 logits.append(self.score(torch.cat([hidden[i][-1:] for i in scored])))
-        states = [hidden[i] for i in range(len(runs))]
+        states = [read[i] for i in range(len(runs))]
         if not logits:
-            return Outcome(torch.empty(0), places, states)
-        return Outcome(logits[0] if len(logits) == 1 else torch.cat(logits), places, states)
+            return Outcome(torch.empty(0), places, hidden, states)
+        together = logits[0] if len(logits) == 1 else torch.cat(logits)
+        return Outcome(together, places, hidden, states)

@@ -77,9 +77,10 @@ class TinyEngine:
         max_length: int = 250,
         chunk: int = 16,
         is_running: bool = True,
+        is_general: bool = False,
     ) -> None:
         model, self.codec = parts(family)
-        self.model = open_model(copy.deepcopy(model), slots, max_length)
+        self.model = open_model(copy.deepcopy(model), slots, max_length, is_general=is_general)
         self.preparer = Preparer(
             self.codec,
             _written_out,
