@@ -10,15 +10,18 @@ from flask import Flask
 from flask_smorest import Api
 
 from api import auth, cors, docs, errors, health, request_id, services
+from api.aleph_alpha import model_routes, reading_routes, token_routes
+from api.aleph_alpha import routes as aleph_alpha
 from api.bell import Bell
 from api.fleet_view import FleetView
 from api.images import routes as images
 from api.images.protocols import image_protocols
 from api.jobs import routes as jobs
+from api.model_tokenizers import ModelTokenizers
 from api.neodim import routes as neodim
 from api.node import routes as node
 from api.node.acting import make_node
-from api.protocols import Protocols, Room, error_body_by_path
+from api.protocols import Protocols, Room, error_answer_by_path
 from api.settings import Settings, read_settings, redis_address
 from api.standard import routes as standard
 from api.submission import Submission
@@ -28,12 +31,29 @@ from workers.contract.redis_client import connect
 from workers.contract.settings import VERSION
 from workers.contract.store import JobStore
 from workers.contract.tickets import make_celery, send_ticket
+from workers.contract.tokenizer_store import TokenizerStore
 
-PROTOCOLS = (neodim.NEODIM, standard.CHAT, standard.COMPLETION)
-ROOMS: tuple[Room, ...] = (neodim.ROOM, standard.ROOM, images.ROOM, jobs.ROOM, health.ROOM)
+PROTOCOLS = (
+    neodim.NEODIM,
+    standard.CHAT,
+    standard.COMPLETION,
+    aleph_alpha.COMPLETION,
+    *reading_routes.PROTOCOLS,
+)
+ROOMS: tuple[Room, ...] = (
+    neodim.ROOM,
+    standard.ROOM,
+    aleph_alpha.ROOM,
+    model_routes.ROOM,
+    token_routes.ROOM,
+    reading_routes.ROOM,
+    images.ROOM,
+    jobs.ROOM,
+    health.ROOM,
+)
 
-error_body_at = error_body_by_path((*ROOMS, node.ROOM), default=neodim.ROOM.error_body)
-"""How errors are written, by path."""
+error_answer_at = error_answer_by_path((*ROOMS, node.ROOM), default=neodim.ROOM)
+"""How errors are answered, by path."""
 
 
 def create_app(settings: Settings | None = None) -> Flask:
@@ -61,7 +81,7 @@ def create_app(settings: Settings | None = None) -> Flask:
     for room in (*ROOMS, *_optional_rooms(settings)):
         api.register_blueprint(room.blueprint)
     docs.install(app, api.spec.to_dict())
-    errors.install(app, error_body_at)
+    errors.install(app, error_answer_at)
     return app
 
 
@@ -82,14 +102,16 @@ def _make_services(settings: Settings) -> services.Services:
     pictures = PictureStore(client, settings.result_ttl_s)
     fleet = FleetView(Fleet(client))
     send = partial(send_ticket, make_celery(redis_url))
+    submission = Submission(store, fleet, send, settings)
     return services.Services(
         settings=settings,
         store=store,
         bell=Bell(client),
         fleet=fleet,
-        submission=Submission(store, fleet, send, settings),
+        submission=submission,
         protocols=Protocols((*PROTOCOLS, *image_protocols(settings, pictures))),
         pictures=pictures,
+        tokenizers=ModelTokenizers(TokenizerStore(client), submission),
         started_ms=int(time.time() * 1000),
         node=make_node(settings, client),
     )

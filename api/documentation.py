@@ -20,7 +20,7 @@ def document(
     path: str,
     method: str,
     *,
-    answers: Mapping[int, type[Schema] | str],
+    answers: Mapping[int, type[Schema] | Schema | str],
     errors: Mapping[tuple[int, ...], type[Schema]],
     body: type[Schema] | None = None,
     body_type: str = JSON,
@@ -34,7 +34,7 @@ def document(
         blueprint: the endpoint's room.
         path: the path, in Flask's notation.
         method: the HTTP method.
-        answers: what is answered, by status: a schema of JSON, or another media type.
+        answers: what is answered, by status: a schema of JSON, or a media type.
         errors: schemas of errors, by their statuses.
         body: the body that is wanted; the function reads it itself.
         body_type: its media type.
@@ -64,10 +64,10 @@ def document(
     return register
 
 
-def _json(schema: type[Schema]) -> dict[str, Any]:
+def _json(schema: type[Schema] | Schema) -> dict[str, Any]:
     return {JSON: {"schema": schema}}
 
 
-def _response(status: int, what: type[Schema] | str) -> dict[str, Any]:
+def _response(status: int, what: type[Schema] | Schema | str) -> dict[str, Any]:
     content = {what: {"schema": {"type": "string"}}} if isinstance(what, str) else _json(what)
     return {"description": HTTPStatus(status).phrase, "content": content}

@@ -107,6 +107,12 @@ _FIELD = re.compile(r"([a-z][a-z0-9_]*): ")
 ErrorBody = Callable[[Problem], dict[str, Any]]
 """How a protocol writes an error."""
 
+ErrorStatus = Callable[[Problem], int]
+"""Which status a protocol gives it."""
+
+ErrorAnswer = Callable[[Problem], tuple[dict[str, Any], int]]
+"""Both."""
+
 
 def problem_of(error: errors.NeodimError) -> Problem:
     """What an error is in HTTP; a failed job's is that of the code in its record."""
@@ -139,17 +145,22 @@ def problem_of(error: errors.NeodimError) -> Problem:
     )
 
 
-def install(app: Flask, body_for: Callable[[str], ErrorBody]) -> None:
+def status_of_table(problem: Problem) -> int:
+    """The status that an error has unless a protocol says otherwise."""
+    return problem.status
+
+
+def install(app: Flask, answer_for: Callable[[str], ErrorAnswer]) -> None:
     """Answer every error in JSON.
 
     Args:
         app: the application.
-        body_for: gives for a path how errors are written there.
+        answer_for: gives for a path how errors are answered there.
     """
 
     def reply(problem: Problem) -> Response:
-        body = body_for(request.path)(problem)
-        return json_reply(body, problem.status, problem.headers)
+        body, status = answer_for(request.path)(problem)
+        return json_reply(body, status, problem.headers)
 
     def refused(error: errors.NeodimError) -> Response:
         return reply(problem_of(error))

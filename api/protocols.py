@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from itertools import chain
 from typing import Any
 
 from flask_smorest import Blueprint
 
-from api.errors import ErrorBody
+from api.errors import ErrorAnswer, ErrorBody, ErrorStatus, Problem, status_of_table
 from api.settings import Settings
 from workers.contract.errors import InvalidParams
 from workers.contract.job_body import Job
@@ -48,13 +50,21 @@ class Room:
 
     Args:
         blueprint: the endpoints.
-        prefixes: starts of their paths, for which `error_body` writes the errors.
         error_body: how errors are written there.
+        error_status: which status they have there.
+        prefixes: starts of the paths where that counts.
+        paths: whole paths where it counts, whatever they start with; `*` stands for anything.
     """
 
     blueprint: Blueprint
-    prefixes: tuple[str, ...]
     error_body: ErrorBody
+    error_status: ErrorStatus = status_of_table
+    prefixes: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
+
+    def answer_error(self, problem: Problem) -> tuple[dict[str, Any], int]:
+        """An error as it is answered there: body and status."""
+        return self.error_body(problem), self.error_status(problem)
 
 
 class Protocols:
@@ -87,13 +97,18 @@ class Protocols:
         return self._by_name[record.protocol].progress
 
 
-def error_body_by_path(rooms: Sequence[Room], default: ErrorBody) -> Callable[[str], ErrorBody]:
-    """How errors are written, by path: that of the longest prefix, else the default."""
-    bodies = {prefix: room.error_body for room in rooms for prefix in room.prefixes}
-    longest_first = sorted(bodies, key=len, reverse=True)
+def error_answer_by_path(rooms: Sequence[Room], default: Room) -> Callable[[str], ErrorAnswer]:
+    """How errors are answered, by path.
 
-    def error_body(path: str) -> ErrorBody:
-        found = (bodies[prefix] for prefix in longest_first if path.startswith(prefix))
-        return next(found, default)
+    As in the room that names the path; else in that of the longest prefix, else in the default.
+    """
+    by_path = [(path, room) for room in rooms for path in room.paths]
+    by_prefix = [(prefix, room) for room in rooms for prefix in room.prefixes]
+    longest_first = sorted(by_prefix, key=lambda each: len(each[0]), reverse=True)
 
-    return error_body
+    def error_answer(path: str) -> ErrorAnswer:
+        named = (room for pattern, room in by_path if fnmatchcase(path, pattern))
+        started = (room for prefix, room in longest_first if path.startswith(prefix))
+        return next(chain(named, started), default).answer_error
+
+    return error_answer

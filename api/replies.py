@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -15,7 +15,9 @@ def to_json(body: Any) -> bytes:
 
 
 def json_reply(
-    body: Mapping[str, Any], status: int = 200, headers: Mapping[str, str] | None = None
+    body: Mapping[str, Any] | Sequence[Any],
+    status: int = 200,
+    headers: Mapping[str, str] | None = None,
 ) -> Response:
     """A response with a JSON body."""
     response = Response(to_json(body), status, content_type="application/json")

@@ -8,6 +8,7 @@ from flask import Flask, current_app
 
 from api.bell import Bell
 from api.fleet_view import FleetView
+from api.model_tokenizers import ModelTokenizers
 from api.node.acting import Node
 from api.protocols import Protocols
 from api.settings import Settings
@@ -36,6 +37,7 @@ class Services:
     submission: Submission
     protocols: Protocols
     pictures: PictureStore
+    tokenizers: ModelTokenizers
     started_ms: int
     node: Node | None = None
 

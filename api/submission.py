@@ -11,10 +11,16 @@ from api import stopping
 from api.fleet_view import FleetView
 from api.protocols import Protocol
 from api.settings import Settings
-from workers.contract.errors import InvalidParams, ModelLoading, QueueUnavailable, UnknownModel
+from workers.contract.errors import (
+    InvalidParams,
+    MissingCapability,
+    ModelLoading,
+    QueueUnavailable,
+    UnknownModel,
+)
 from workers.contract.fleet import WorkerKind
 from workers.contract.image_job import ImageJob
-from workers.contract.job_body import Job
+from workers.contract.job_body import Job, has_pictures
 from workers.contract.job_record import JobRecord
 from workers.contract.registrations import CALLS
 from workers.contract.store import JobStore
@@ -83,7 +89,7 @@ class Submission:
             redis.RedisError: the store failed; the jobs before that are in line.
         """
         for job in jobs:
-            self._check_model(job)
+            self.check_model(job.model, is_text=not isinstance(job, ImageJob))
             try:
                 self._check_fits(job)
             except InvalidParams as error:
@@ -104,7 +110,7 @@ class Submission:
     def _await_worker(self, model: str) -> None:
         """Give a worker that starts again the time that it is given."""
         deadline = time.monotonic() + self._settings.model_wait_s
-        while not self._fleet.ready(model):
+        while not self.is_ready(model):
             if time.monotonic() >= deadline or stopping.is_begun():
                 raise ModelLoading(f"the model {model} is not ready yet")
             time.sleep(POLL_S)
@@ -116,23 +122,37 @@ class Submission:
             own[self._settings.image_model_name] = WorkerKind.IMAGE
         return {**own, **self._fleet.models(), **own}
 
-    def _check_model(self, job: Job) -> None:
+    def is_ready(self, model: str) -> bool:
+        """Whether a worker of the model takes jobs now."""
+        return bool(self._fleet.ready(model))
+
+    def check_model(self, model: str, *, is_text: bool = True) -> None:
+        """Refuse a model that is not for requests of this kind.
+
+        Args:
+            model: its name.
+            is_text: whether it has to be for text, rather than for pictures.
+
+        Raises:
+            UnknownModel: there is none of that name, or it is for other requests.
+        """
         models = self.models()
-        is_text = not isinstance(job, ImageJob)
         names = [name for name in models if (models[name] is WorkerKind.TEXT) == is_text]
-        if job.model in names:
+        if model in names:
             return
         known = f"known: {', '.join(names) or 'none'}"
-        if job.model in models:
-            path = CALLS[models[job.model]][1]
-            raise UnknownModel(f"{job.model!r} is for {path}; for such requests as this, {known}")
-        raise UnknownModel(f"{job.model[:100]!r} is not served here; {known}")
+        if model in models:
+            path = CALLS[models[model]][1]
+            raise UnknownModel(f"{model!r} is for {path}; for such requests as this, {known}")
+        raise UnknownModel(f"{model[:100]!r} is not served here; {known}")
 
     def _check_fits(self, job: Job) -> None:
-        """Refuse what no worker could ever run; pictures were checked against the settings."""
+        """Refuse what no worker could ever run; pictures to draw were checked by the settings."""
+        cards = self._fleet.ready(job.model)
+        if has_pictures(job) and cards and not any(card.reads_pictures for card in cards):
+            raise MissingCapability(f"prompt: the model {job.model} does not read pictures")
         if not isinstance(job, TextJob):
             return
-        cards = self._fleet.ready(job.model)
         slots = max((card.slots for card in cards), default=self._settings.slots)
         longest = max((card.max_length for card in cards), default=self._settings.max_length)
         if job.n_sequences > slots and not job.has_independent_sequences:

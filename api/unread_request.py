@@ -15,7 +15,7 @@ from gunicorn.http.errors import (
     UnsupportedTransferCoding,
 )
 
-from api.app import error_body_at
+from api.app import error_answer_at
 from api.errors import problem_of
 from api.rejections import BadRequest
 from api.replies import to_json
@@ -53,7 +53,7 @@ def failure(path: str) -> bytes:
 
 def _answer(error: NeodimError, status: HTTPStatus, path: str = "") -> bytes:
     problem = replace(problem_of(error), status=status.value)
-    body = to_json(error_body_at(path)(problem))
+    body = to_json(error_answer_at(path)(problem)[0])
     head = (
         f"HTTP/1.1 {status.value} {status.phrase}",
         "Connection: close",

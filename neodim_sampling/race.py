@@ -35,7 +35,7 @@ def race(scores: Tensor, rows: Sequence[SamplingRow]) -> Tensor:
     """
     n_vocab = scores.shape[-1]
     blocks = torch.cat([_block_rates(some) for some in scores.split(ROWS_AT_ONCE)])
-    keys = torch.tensor([stream_key(row.seed, row.sequence, row.step) for row in rows])
+    keys = torch.tensor([_key(row) for row in rows])
     times = exponentials(keys.to(scores.device), BLOCK + blocks.shape[-1])
     # A row's rates add up to 1 and times are bounded, so what has a rate of 0 never wins.
     first = (blocks / times[:, BLOCK:]).argmax(-1, keepdim=True) * BLOCK
@@ -43,6 +43,12 @@ def race(scores: Tensor, rows: Sequence[SamplingRow]) -> Tensor:
     inside = scores.gather(-1, ids.clamp(max=n_vocab - 1)).masked_fill_(ids >= n_vocab, -torch.inf)
     rates = inside.softmax(-1)
     return first[:, 0] + (rates / times[:, :BLOCK]).argmax(-1)
+
+
+def _key(row: SamplingRow) -> int:
+    # A choice that is made again needs other numbers: with the same ones, the block whose token
+    # was turned down would come first too often. No text has 2^32 tokens.
+    return stream_key(row.seed, row.sequence, row.step + (len(row.ruled_out) << 32))
 
 
 def _block_rates(scores: Tensor) -> Tensor:

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 import torch
 from torch import Tensor
 
+from neodim_sampling.counted_text import CountedText, PenaltyTokens, counted_text
+from neodim_sampling.option_index import OptionIndex
 from neodim_sampling.parameters import AdjustmentParams, RepetitionPenaltyParams, WarperParams
 from neodim_sampling.text_indexes import NgramIndex, PenaltyText, SequenceIndex, TokenCounts
 
@@ -29,6 +31,10 @@ class TokenConstraints:
         can_stop_early: whether such an id may be generated.
         can_be_empty: whether it may be the first one.
         banned_ids: ids that may not be generated.
+        min_new_tokens: tokens before which no id of `eos_ids` may be generated.
+        options: runs of >= 1 ids, one of which the text has to be; empty = any text.
+        first_ids: the only ids that may be the first one; None = any.
+        ends_where_stuck: whether a text ends where every id is forbidden, instead of failing.
     """
 
     allowed_ids: tuple[int, ...] | None = None
@@ -39,6 +45,10 @@ class TokenConstraints:
     can_stop_early: bool = False
     can_be_empty: bool = False
     banned_ids: tuple[int, ...] = ()
+    min_new_tokens: int = 0
+    options: tuple[tuple[int, ...], ...] = ()
+    first_ids: tuple[int, ...] | None = None
+    ends_where_stuck: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +60,7 @@ class RowSettings:
         penalty: repetition penalty; None = off.
         penalty_prompt_ids: tokens of `penalty.prompt`; None = the prompt itself is penalised.
         adjustments: what is done to the scores before all else.
+        penalty_tokens: the texts of `adjustments`.
         constraints: which tokens are forbidden.
         n_vocab: size of the real vocabulary; ids from here on are impossible.
     """
@@ -58,13 +69,14 @@ class RowSettings:
     penalty: RepetitionPenaltyParams | None = None
     penalty_prompt_ids: tuple[int, ...] | None = None
     adjustments: AdjustmentParams = field(default_factory=AdjustmentParams)
+    penalty_tokens: PenaltyTokens = field(default_factory=PenaltyTokens)
     constraints: TokenConstraints
     n_vocab: int
 
 
 @dataclass(slots=True, eq=False)
 class SamplingRow:
-    """A sequence in the making. Only `append` changes it.
+    """A sequence in the making. Only `append` changes it, and who chooses a token again.
 
     Args:
         settings: what was asked for.
@@ -73,6 +85,7 @@ class SamplingRow:
         seed: 0 ... 2^63 - 1.
         sequence: index of this sequence in its job.
         generated: tokens made so far, not empty when a job is resumed.
+        ruled_out: tokens that may not be the next one, found out while that is chosen.
     """
 
     settings: RowSettings
@@ -84,11 +97,15 @@ class SamplingRow:
     penalty_text: PenaltyText | None = field(init=False, repr=False)
     ngrams: NgramIndex | None = field(init=False, repr=False)
     sequences: SequenceIndex | None = field(init=False, repr=False)
-    counts: TokenCounts | None = field(init=False, repr=False)
+    counted: CountedText | None = field(init=False, repr=False)
+    options: OptionIndex | None = field(init=False, repr=False)
     bias: tuple[Tensor, Tensor] | None = field(init=False, repr=False)
     allowed: Tensor | None = field(init=False, repr=False)
+    allowed_first: Tensor | None = field(init=False, repr=False)
     banned: Tensor = field(init=False, repr=False)
     banned_first: Tensor = field(init=False, repr=False)
+    banned_early: Tensor = field(init=False, repr=False)
+    ruled_out: list[int] = field(init=False, repr=False, default_factory=list)
 
     def __post_init__(self) -> None:
         """Derive what every step looks up; id lists become int64 tensors on the CPU."""
@@ -98,15 +115,26 @@ class SamplingRow:
         self.ngrams = None if size is None else NgramIndex(size, text)
         self.sequences = SequenceIndex(long) if long else None
         self.penalty_text = self._start_penalty_text()
-        wanted = self.settings.adjustments
-        is_counted = bool(wanted.presence_penalty or wanted.frequency_penalty)
-        self.counts = TokenCounts(self.generated) if is_counted else None
-        self.bias = _bias(wanted.logit_bias)
+        self.counted = self._start_counted_text()
+        self.options = self._start_options()
+        self.bias = _bias(self.settings.adjustments.logit_bias)
         self.allowed = None if limits.allowed_ids is None else _ids(limits.allowed_ids)
+        self.allowed_first = None if limits.first_ids is None else _ids(limits.first_ids)
         singles = {s[0] for s in limits.banned_sequences if len(s) == 1} | {*limits.banned_ids}
         self.banned = _ids(singles if limits.can_stop_early else singles | limits.eos_ids)
         no_ends = frozenset() if limits.can_be_empty else limits.eos_ids
         self.banned_first = _ids(limits.banned_first_ids | no_ends)
+        self.banned_early = _ids(limits.eos_ids)
+
+    @property
+    def counts(self) -> TokenCounts | None:
+        """How often the tokens are there that presence and frequency penalties are for."""
+        return None if self.counted is None else self.counted.counts
+
+    @property
+    def repeats(self) -> NgramIndex | None:
+        """Which tokens would repeat a run that a sequence penalty is for."""
+        return None if self.counted is None else self.counted.repeats
 
     @property
     def step(self) -> int:
@@ -116,12 +144,15 @@ class SamplingRow:
     def append(self, token: int) -> None:
         """Add the token that was chosen."""
         self.generated.append(token)
+        self.ruled_out.clear()
         if self.ngrams is not None:
             self.ngrams.append(token)
         if self.penalty_text is not None:
             self.penalty_text.append(token)
-        if self.counts is not None:
-            self.counts.append(token)
+        if self.counted is not None:
+            self.counted.append(token)
+        if self.options is not None:
+            self.options.append(token)
 
     def tail(self, length: int) -> tuple[int, ...]:
         """The text's last `length` (>= 1) tokens, fewer where there are not that many."""
@@ -129,6 +160,22 @@ class SamplingRow:
         if n_input <= 0:
             return tuple(self.generated[-length:])
         return (*self.input_ids[-n_input:], *self.generated)
+
+    def _start_counted_text(self) -> CountedText | None:
+        settings = self.settings
+        return counted_text(
+            settings.adjustments,
+            settings.penalty_tokens,
+            settings.n_vocab,
+            self.input_ids,
+            self.generated,
+        )
+
+    def _start_options(self) -> OptionIndex | None:
+        limits = self.settings.constraints
+        if not limits.options:
+            return None
+        return OptionIndex(limits.options, limits.min_new_tokens, self.generated)
 
     def _start_penalty_text(self) -> PenaltyText | None:
         penalty, override = self.settings.penalty, self.settings.penalty_prompt_ids
@@ -143,11 +190,11 @@ class SamplingRow:
 
 
 def _bias(bias: tuple[tuple[int, float], ...]) -> tuple[Tensor, Tensor] | None:
-    """Ids, int64, and what is added to their scores, float32."""
+    """Ids, int64, and what is added to their scores, float64: a bias may be any number."""
     if not bias:
         return None
     ids, values = zip(*bias, strict=True)
-    return torch.tensor(ids, dtype=torch.int64), torch.tensor(values, dtype=torch.float32)
+    return torch.tensor(ids, dtype=torch.int64), torch.tensor(values, dtype=torch.float64)
 
 
 def _ids(ids: Collection[int]) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 
 import torch
@@ -47,7 +48,7 @@ class PenaltyText:
 
 
 class TokenCounts:
-    """How often each token was generated, as the next step's penalties need it.
+    """How often each token is in a text, as the next step's penalties need it.
 
     `ids[:length]` are the distinct tokens, int64, and `counts[:length]` how often they came,
     float32; both on the CPU.
@@ -56,15 +57,14 @@ class TokenCounts:
     __slots__ = ("_places", "counts", "ids", "length")
 
     def __init__(self, tokens: Iterable[int]) -> None:
-        self._places: dict[int, int] = {}
-        self.length = 0
-        self.ids = torch.zeros(_GROWTH, dtype=torch.int64)
-        self.counts = torch.zeros(_GROWTH)
-        for token in tokens:
-            self.append(token)
+        numbers = Counter(tokens)
+        self._places = {token: place for place, token in enumerate(numbers)}
+        self.length = len(numbers)
+        self.ids = torch.tensor([*numbers, *[0] * _GROWTH], dtype=torch.int64)
+        self.counts = torch.tensor([*numbers.values(), *[0] * _GROWTH], dtype=torch.float32)
 
     def append(self, token: int) -> None:
-        """Count a generated token."""
+        """Count one more token."""
         place = self._places.setdefault(token, self.length)
         if place == self.length:
             if self.length == len(self.ids):
@@ -85,7 +85,7 @@ class NgramIndex:
 
     __slots__ = ("_followers", "_ids", "_n_context", "_names")
 
-    def __init__(self, n: int, text: Iterable[int]) -> None:
+    def __init__(self, n: int, text: Iterable[int] = ()) -> None:
         self._n_context = n - 1
         n_levels = max(1, self._n_context.bit_length())
         self._names: list[list[int]] = [[] for _ in range(n_levels)]
@@ -94,9 +94,14 @@ class NgramIndex:
         for token in text:
             self.append(token)
 
-    def append(self, token: int) -> None:
-        """Add the text's next token."""
-        context = self._context()
+    def append(self, token: int, *, can_repeat: bool = True) -> None:
+        """Add the text's next token.
+
+        Args:
+            token: its id.
+            can_repeat: whether the n-gram that it completes is one that could be repeated.
+        """
+        context = self._context() if can_repeat else None
         if context is not None:
             self._followers.setdefault(context, set()).add(token)
         self._names[0].append(token)

@@ -13,11 +13,13 @@ from workers.contract.job_body import Job
 from workers.contract.reading_job import ReadingJob
 from workers.contract.settings import Settings
 from workers.contract.text_job import TextJob
+from workers.contract.tokenizer_store import TokenizerFile, TokenizerStore
 from workers.engine.engine import Engine
 from workers.engine.parts import cancelling
 from workers.engine.results import make_result
 from workers.host import Finish, RunningEngine, WorkerHost, end_process
 from workers.models.serving import make_ready, preparer_of
+from workers.models.tokenizer_file import tokenizer_file
 from workers.publisher import Output
 from workers.reading.passes import Passes
 from workers.reading.reader import Reader
@@ -38,6 +40,8 @@ class TextHost(WorkerHost):
 
     def __init__(self, settings: Settings, name: str, cid: str) -> None:
         super().__init__(settings, name, cid, model_name=settings.model_name, slots=settings.slots)
+        self._tokenizers = TokenizerStore(self._redis)
+        self._tokenizer_file: TokenizerFile | None = None
 
     def _load(self) -> tuple[RunningEngine, int]:
         settings = self._settings
@@ -51,11 +55,18 @@ class TextHost(WorkerHost):
         )
         self._reads_pictures = loaded.eye is not None
         self._codec = TextCodec(loaded.tokenizer)
+        self._tokenizer_file = tokenizer_file(loaded.tokenizer)
         self._preparer = preparer_of(loaded, self._codec, settings.slots)
         self._reader = Reader(self._preparer, self._codec, model.n_layers)
         self._text_engine = Engine(model, settings.prefill_chunk, on_death=end_process)
         self._text_engine.start()
         return self._text_engine, loaded.max_length
+
+    def _report(self) -> None:
+        # First, so that who sees a worker ready finds its tokenizer too.
+        if self._tokenizer_file is not None:
+            self._tokenizers.keep(self._model_name, self._tokenizer_file)
+        super()._report()
 
     def _do(self, attempt: Attempt, job: Job, output: Output) -> Finish:
         if isinstance(job, ImageJob):

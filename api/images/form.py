@@ -13,8 +13,8 @@ from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.formparser import MultiPartParser
 
 from api.fields import Number, Whole, shown_name
-from api.images.schema import PictureFile
 from api.json_body import read_body
+from api.picture_field import PictureFile
 from api.rejections import MalformedBody, WrongMediaType
 
 MAX_PARTS = 64

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-from typing import Any
+from marshmallow import Schema, fields
 
-from marshmallow import Schema, ValidationError, fields
-
-from api.fields import Choice, Number, Text, Whole, shown
+from api.fields import Choice, Number, Text, Whole
+from api.picture_field import PictureFile
 from api.request_schema import RequestSchema
 from workers.contract.image_job import (
     MAX_GUIDANCE,
@@ -22,29 +19,6 @@ from workers.contract.text_job import SEED_LIMIT
 DEFAULT_STEPS = 30
 MAX_PROMPT_CHARACTERS = 32_000
 MAX_USER_CHARACTERS = 1_000
-BASE64 = ";base64"
-
-
-class PictureFile(fields.String):
-    """A picture's file: base64, with or without the head of a data URL, or bytes from a form."""
-
-    default_error_messages = Text.default_error_messages
-
-    def _deserialize(self, value: Any, attr: Any, data: Any, **kwargs: Any) -> Any:
-        if isinstance(value, bytes):
-            return value
-        if not isinstance(value, str):
-            raise ValidationError(f"must be a picture in base64, not {shown(value)}")
-        if value.startswith("data:"):
-            head, _, value = value.partition(",")
-            if not head.lower().endswith(BASE64):
-                raise ValidationError("must be a data URL with base64 in it")
-        try:
-            # Some programs break base64 into lines.
-            return base64.b64decode("".join(value.split()), validate=True)
-        except (binascii.Error, ValueError):
-            problem = "must be a picture in base64 or as a data URL"
-            raise ValidationError(f"{problem}, not {shown(value)}") from None
 
 
 class ImageRequestSchema(RequestSchema):

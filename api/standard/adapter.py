@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import Any
 
 from api.rejections import UnsupportedParameter
 from api.request_schema import load as load_fields
 from api.settings import Settings
-from api.standard.fields import LARGEST_BIAS
-from api.standard.schema import ChatSchema, CompletionSchema, GenerationSchema
+from api.standard.schema import LARGEST_BIAS, ChatSchema, CompletionSchema, GenerationSchema
 from neodim_sampling.parameters import (
     AdjustmentParams,
     ConstraintParams,
@@ -19,7 +19,7 @@ from neodim_sampling.parameters import (
     WarperParams,
 )
 from neodim_sampling.prompts import ChatPrompt, PlainPrompt
-from workers.contract.errors import InvalidParams
+from workers.contract.errors import InvalidParams, MissingCapability
 from workers.contract.text_job import SEED_LIMIT, TextJob
 
 UNSUPPORTED: Mapping[str, tuple[Any, ...]] = {
@@ -48,11 +48,15 @@ the values that ask for nothing but what is done anyway."""
 NAMES: Mapping[str, str] = {
     "sequences_count": "n",
     "generated_tokens_count": "max_tokens",
+    "minimum_tokens": "min_tokens",
     "stop_strings": "stop",
     "log_probs": "logprobs",
     "n_kept": "best_of",
 }
 """Fields of these requests, by the names that canonical jobs have for them."""
+
+MOST_TOKENS = ("max_tokens", "max_completion_tokens", "maximum_tokens")
+"""Names that chats have for the tokens to generate."""
 
 _CHAT, _COMPLETION = ChatSchema(), CompletionSchema()
 
@@ -71,10 +75,9 @@ def read_chat(body: Mapping[str, Any]) -> dict[str, Any]:
     fields = _read(_CHAT, body)
     if fields["top_logprobs"] is not None and not fields["logprobs"]:
         raise InvalidParams("top_logprobs", "needs logprobs to be true")
-    wanted = {fields["max_tokens"], fields["max_completion_tokens"]} - {None}
-    if len(wanted) > 1:
-        raise InvalidParams("max_completion_tokens", "must not differ from max_tokens")
-    return fields
+    if fields["steering_concepts"]:
+        raise MissingCapability("steering_concepts: models are not steered here; must be empty")
+    return {**fields, "max_tokens": _most_tokens(fields)}
 
 
 def chat_job(fields: Mapping[str, Any]) -> TextJob:
@@ -83,7 +86,7 @@ def chat_job(fields: Mapping[str, Any]) -> TextJob:
     return _job(
         fields,
         prompt=ChatPrompt(messages=fields["messages"]),
-        max_new_tokens=fields["max_tokens"] or fields["max_completion_tokens"],
+        max_new_tokens=fields["max_tokens"],
         log_probs=log_probs,
     )
 
@@ -173,6 +176,15 @@ def _read(schema: GenerationSchema, body: Mapping[str, Any]) -> dict[str, Any]:
     return fields
 
 
+def _most_tokens(fields: Mapping[str, Any]) -> int | None:
+    """How many tokens a chat may generate, by whichever name; None = as many as have room."""
+    wanted = {name: fields[name] for name in MOST_TOKENS if fields[name] is not None}
+    for name, other in pairwise(wanted):
+        if wanted[name] != wanted[other]:
+            raise InvalidParams(other, f"must not differ from {name}")
+    return next(iter(wanted.values()), None)
+
+
 def _is_same(value: Any, other: Any) -> bool:
     """Whether two JSON values are the same: 1 and true, which Python takes for equal, are not."""
     return type(value) is type(other) and bool(value == other)
@@ -258,6 +270,7 @@ def _constraints(fields: Mapping[str, Any]) -> ConstraintParams:
         words_blacklist=tuple(fields["words_blacklist"]),
         words_blacklist_at_start=tuple(fields["words_blacklist_at_start"]),
         no_repeat_ngram_size=fields["no_repeat_ngram_size"] or None,
+        min_new_tokens=fields["min_tokens"],
         can_stop_early=True,
         can_be_empty=True,
     )

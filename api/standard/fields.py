@@ -1,4 +1,4 @@
-"""Fields that only the standard's requests have: messages, prompts, stops, biases."""
+"""Fields that only the standard's requests have: messages, prompts, stops."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from marshmallow import ValidationError, fields
 
-from api.fields import REQUIRED, Flag, Number, Object, shown
+from api.fields import REQUIRED, Flag, Object, shown
 from api.request_schema import RequestSchema
 from neodim_sampling.prompts import ChatMessage
 
@@ -18,7 +18,6 @@ OTHER_NAMES = {"developer": "system"}
 MAX_MESSAGES = 10_000
 MAX_STOPS = 16
 MAX_PROMPTS = 1_000
-LARGEST_BIAS = 100.0
 MESSAGE_FIELDS = frozenset({"role", "content", "name", "tool_call_id"})
 
 
@@ -75,19 +74,6 @@ class Stops(fields.Field[tuple[str, ...]]):
         return tuple(strings)
 
 
-class LogitBias(fields.Field[tuple[tuple[int, float], ...]]):
-    """Numbers from -100 to 100 by token id."""
-
-    def _deserialize(
-        self, value: Any, attr: Any, data: Any, **kwargs: Any
-    ) -> tuple[tuple[int, float], ...]:
-        if not isinstance(value, dict):
-            raise ValidationError(
-                f"must be an object from token ids to numbers, not {shown(value)}"
-            )
-        return tuple((_token_id(key), _bias(key, each)) for key, each in value.items())
-
-
 class StreamOptions(fields.Field[bool]):
     """What a stream has beside its text: whether its usage once more at the end."""
 
@@ -142,21 +128,6 @@ def _text(place: str, name: str, given: Mapping[str, Any]) -> str:
     if not isinstance(value, str):
         raise ValidationError(f"{place}: {name} must be a string, not {shown(value)}")
     return value
-
-
-def _token_id(key: str) -> int:
-    # A number has one form, so that an id comes once.
-    is_number = key.isascii() and key.isdigit() and len(key) < 10
-    if not is_number or str(int(key)) != key:
-        raise ValidationError(f"{key[:40]!r} is no token id; ids are whole numbers from 0 on")
-    return int(key)
-
-
-def _bias(key: str, value: Any) -> float:
-    bias = float(Number().deserialize(value) or 0.0)
-    if not -LARGEST_BIAS <= bias <= LARGEST_BIAS:
-        raise ValidationError(f"the number for token {key} must be from -100 to 100")
-    return bias
 
 
 def _is_id(value: Any) -> bool:

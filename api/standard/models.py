@@ -64,13 +64,13 @@ def _own_model(made: Services, name: str, kind: WorkerKind) -> dict[str, Any]:
         owner=made.settings.project,
         url=public_url(made.settings) + path,
         kind=int(model_type),
-        context_length=_context_length(made.settings, cards) if kind is WorkerKind.TEXT else None,
+        context_length=context_length(made.settings, cards) if kind is WorkerKind.TEXT else None,
         state=next((state for state in _STATES if any(c.state is state for c in cards)), ABSENT),
         n_workers=len(ready),
     )
 
 
-def _context_length(settings: Settings, cards: Sequence[WorkerCard]) -> int | None:
+def context_length(settings: Settings, cards: Sequence[WorkerCard]) -> int | None:
     """Tokens that a text may have; None while no worker has found out."""
     lengths = [card.max_length for card in cards if card.max_length]
     return max(lengths, default=settings.max_length)

@@ -9,6 +9,7 @@ from flask import Response, request
 from flask_smorest import Blueprint
 
 from api import synchronous
+from api.answer_stream import answer_stream
 from api.connection import Connection
 from api.documentation import document
 from api.jobs.schema import JobSchema, StandardErrorSchema
@@ -28,7 +29,6 @@ from api.standard.adapter import (
     renamed,
     with_model,
 )
-from api.standard.answer_stream import answer_stream
 from api.standard.models import list_models, named_model
 from api.standard.renderer import render_chat, render_completion, render_completions
 from api.standard.schema import (
@@ -39,6 +39,7 @@ from api.standard.schema import (
     ModelsSchema,
 )
 from api.standard.stream import ChunkWriter, chat_chunks, completion_chunks
+from api.standard.vendor_chat import VendorChatWriter, is_vendors
 from api.standard_error import render_error
 from workers.contract.job_record import JobRecord
 
@@ -80,7 +81,8 @@ def chat() -> Response:
     made, records = synchronous.admit(CHAT, [chat_job(fields)])
     if not fields["stream"]:
         return json_reply(render_chat(*synchronous.results_of(made, records)))
-    chunks = chat_chunks(
+    is_theirs = is_vendors(body, request.headers.get("User-Agent", ""))
+    chunks = (VendorChatWriter if is_theirs else chat_chunks)(
         records[0],
         n_texts=fields["n"],
         tells_scores=fields["logprobs"],

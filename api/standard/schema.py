@@ -5,14 +5,9 @@ from __future__ import annotations
 from marshmallow import Schema, fields
 
 from api.fields import MAX_ORDER, MAX_WORDS, Choice, Flag, Number, Object, Text, Texts, Whole, says
+from api.logit_bias import LogitBias
 from api.request_schema import RequestSchema
-from api.standard.fields import (
-    LogitBias,
-    Messages,
-    Prompts,
-    Stops,
-    StreamOptions,
-)
+from api.standard.fields import Messages, Prompts, Stops, StreamOptions
 from neodim_sampling.parameters import IncludeGenerated
 from workers.contract.text_job import MAX_SEQUENCES, MAX_TOP_LOG_PROBS, SEED_LIMIT
 
@@ -21,6 +16,9 @@ DEFAULT_COMPLETION_TOKENS = 16
 
 LARGEST_PENALTY = 2.0
 """Presence and frequency penalty, on either side of 0, as OpenAI has them."""
+
+LARGEST_BIAS = 100.0
+"""Of a token, on either side of 0; on the lower one it forbids the token."""
 
 MAX_USER_LENGTH = 512
 
@@ -67,7 +65,14 @@ class GenerationSchema(RequestSchema):
         metadata=says("Taken off once for each time it was generated."),
     )
     logit_bias = LogitBias(
-        load_default=(), metadata=says("Added to scores, by token id; -100 forbids a token.")
+        largest=LARGEST_BIAS,
+        load_default=(),
+        metadata=says("Added to scores, by token id; -100 forbids a token."),
+    )
+    min_tokens = Whole(
+        load_default=0,
+        low=0,
+        metadata=says("Tokens before which a text may end at a stop string only."),
     )
     top_k = Whole(load_default=0, low=0, metadata=says("Only so many best tokens; 0 is off."))
     min_p = Number(
@@ -134,6 +139,18 @@ class ChatSchema(GenerationSchema):
     )
     max_completion_tokens = Whole(
         load_default=None, low=1, metadata=says("The same as max_tokens.")
+    )
+    maximum_tokens = Whole(
+        load_default=None, low=1, metadata=says("The same as max_tokens, for Aleph Alpha clients.")
+    )
+    steering_concepts = Texts(
+        load_default=[], most=MAX_WORDS, metadata=says("Refused unless it is empty.")
+    )
+    hosting = Text(load_default=None, metadata=says("Sent by Aleph Alpha clients; has no effect."))
+    tags = Texts(
+        load_default=[],
+        most=MAX_WORDS,
+        metadata=says("Sent by Aleph Alpha clients; has no effect."),
     )
     logprobs = Flag(load_default=False, metadata=says("Whether to tell log-probabilities."))
     top_logprobs = Whole(

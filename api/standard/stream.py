@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from api.errors import Problem
 from api.replies import to_json
 from api.standard.log_probs import ScoreLine, chat_log_probs, completion_log_probs
 from api.standard.renderer import chat_head, completion_head, ending, usage_of
+from api.standard_error import render_error
 from workers.contract.job_record import JobEvent, JobRecord
 from workers.contract.text_result import TextResult, TokenScore
 
 DONE = b"data: [DONE]\n\n"
+PING = b": ping\n\n"
 
 WriteText = Callable[[str, Sequence[TokenScore] | None, int], dict[str, Any]]
 """Writes a text, tokens if they are to be told, and the characters of all tokens before them."""
@@ -37,6 +40,11 @@ class ChunkWriter:
         tells_scores: whether log-probabilities are asked for.
         repeats_usage: whether the usage comes once more at the end.
     """
+
+    keep_alive = PING
+    is_patient = False
+    ends_with_usage = True
+    """Whether the chunk that ends the last text has the usage."""
 
     def __init__(
         self,
@@ -84,12 +92,16 @@ class ChunkWriter:
         usage = usage_of(results)
         endings = [ending(sequence) for result in results for sequence in result.sequences]
         for index, each in enumerate(endings):
-            is_last = index == len(endings) - 1
+            has_usage = self.ends_with_usage and index == len(endings) - 1
             nothing = self._write("", None, 0)
-            yield self._chunk(index, nothing, each, {"usage": usage} if is_last else {})
+            yield self._chunk(index, nothing, each, {"usage": usage} if has_usage else {})
         if self._repeats_usage:
             yield _frame({**self._head, "choices": [], "usage": usage})
         yield DONE
+
+    def failure(self, problem: Problem) -> Iterator[bytes]:
+        """The event that tells of a failure in the middle of an answer."""
+        yield b"event: error\n" + _frame(render_error(problem))
 
     def _chunk(
         self,
@@ -110,7 +122,7 @@ def chat_chunks(
         [record],
         head=chat_head(record, "chat.completion.chunk"),
         n_texts=n_texts,
-        write=_chat_part,
+        write=chat_part,
         opening={"delta": {"role": "assistant"}, "logprobs": None},
         tells_scores=tells_scores,
         repeats_usage=repeats_usage,
@@ -132,12 +144,8 @@ def completion_chunks(
     )
 
 
-def error_frame(body: dict[str, Any]) -> bytes:
-    """The event that tells of a failure in the middle of an answer."""
-    return b"event: error\n" + _frame(body)
-
-
-def _chat_part(text: str, told: Sequence[TokenScore] | None, before: int) -> dict[str, Any]:
+def chat_part(text: str, told: Sequence[TokenScore] | None, before: int) -> dict[str, Any]:
+    """A text as the part of a chat's choice that has it."""
     return {"delta": {"content": text}, "logprobs": chat_log_probs(told)}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from copy import copy
 from itertools import takewhile
 
 from neodim_sampling.text.codec import TextCodec
@@ -51,6 +52,13 @@ class IncrementalDecoder:
     def final_text(self) -> str:
         """The generated text if nothing follows: an unfinished character is U+FFFD."""
         return self._passed + self._recent
+
+    def behind(self, token: int) -> IncrementalDecoder:
+        """What this is after one more token; this one stays as it is."""
+        other = copy(self)
+        other._window = [*self._window]
+        other.push(token)
+        return other
 
     def push(self, token: int) -> None:
         """Add the next generated token."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from neodim_sampling.text.codec import TextCodec
+from collections.abc import Iterator
+
+from neodim_sampling.text.codec import PROBE, TextCodec
 
 ANCHORS = ("\n", "a", ".")
 """Texts to glue a word to; the first one that does not merge with the word counts."""
@@ -28,10 +30,26 @@ def word_token_sequences(codec: TextCodec, word: str) -> list[list[int]]:
     return [[each for each in ids if each not in codec.ignored_ids] for ids in (at_start, within)]
 
 
+def spelling_as_written(codec: TextCodec, text: str) -> list[int]:
+    """Ids that spell a text behind other text, without a space that the tokenizer would add.
+
+    Where no spelling gives exactly the text (it has special tokens, or characters that the
+    vocabulary has not), that of the tokenizer, space and all.
+    """
+    usual, before = codec.encode_bare(text), codec.encode(PROBE)
+    for ids in (usual, *_all_glued(codec, text)):
+        if codec.decode([*before, *ids]) == PROBE + text:
+            return ids
+    return usual
+
+
 def _glued(codec: TextCodec, word: str) -> list[int]:
+    return next(_all_glued(codec, word), codec.encode_bare(word))
+
+
+def _all_glued(codec: TextCodec, word: str) -> Iterator[list[int]]:
     for anchor in ANCHORS:
         before = codec.encode(anchor)
         ids = codec.encode(anchor + word)
         if ids[: len(before)] == before:
-            return ids[len(before) :]
-    return codec.encode_bare(word)
+            yield ids[len(before) :]

@@ -17,6 +17,8 @@ machine and its load, which stand above the tables. Parts:
     paths           the path of the model's family against the general one
     batching        8 clients one by one against all at once
     sampling        tokens/s at 32 rows as a share of greedy's
+    shaping         the same with penalties, options and excluded texts
+    unused          time that these take for 32 rows that ask for none, as a share of a step
     pause           longest gap of 8 running rows while a long prompt arrives, in ordinary steps
     reuse           reading a prompt that shares 8/9 with an earlier one, as a share of the first
     chat            prompt tokens read in each of ten turns
@@ -48,6 +50,7 @@ from bench.options import add_effort_options, count, counts, names
 from bench.prefixes import chat, reuse
 from bench.report import Report, Table, add_report_options
 from bench.setup import Setup
+from bench.shaping import shaping, unused
 from workers.launcher.errors import BadFlag
 from workers.models.unusable import ModelUnusable
 
@@ -59,6 +62,8 @@ PARTS: Mapping[str, Callable[[Setup], Table]] = {
     "paths": paths,
     "batching": batching,
     "sampling": sampling,
+    "shaping": shaping,
+    "unused": unused,
     "pause": pause,
     "reuse": reuse,
     "chat": chat,

@@ -14,11 +14,14 @@ from bench.hearing import Ear, Request, Run
 from bench.model_choice import ModelChoice
 from neodim_sampling.text.codec import TextCodec
 from workers.contract.settings import Settings
+from workers.contract.text_job import TextJob
 from workers.engine.engine import Engine
 from workers.engine.results import make_result
 from workers.models.serving import make_ready, preparer_of
 
 T = TypeVar("T")
+Change = Callable[[TextJob], TextJob]
+"""What is done to a job that Neodim's fields have no words for."""
 
 SETTINGS = Settings()
 DEFAULT_CHUNK = SETTINGS.prefill_chunk
@@ -86,10 +89,12 @@ class OurEngine:
         """Whether nothing runs or waits."""
         return self._engine.is_idle
 
-    def submit(self, fields: Mapping[str, Any]) -> Request:
-        """Tokenise a Neodim request and hand it to the engine."""
+    def submit(self, fields: Mapping[str, Any], change: Change | None = None) -> Request:
+        """Tokenise a Neodim request, changed or as it is, and hand it to the engine."""
         ear = Ear()
-        request = Request(self._preparer.prepare(adapter.load(fields, SETTINGS), {}, ear), ear)
+        job = adapter.load(fields, SETTINGS)
+        job = job if change is None else change(job)
+        request = Request(self._preparer.prepare(job, {}, ear), ear)
         self._engine.submit(request.generation)
         return request
 
@@ -120,10 +125,10 @@ class OurEngine:
             if each.ear.error is not None:
                 raise each.ear.error
 
-    def run(self, requests: Sequence[Mapping[str, Any]]) -> Run:
+    def run(self, requests: Sequence[Mapping[str, Any]], change: Change | None = None) -> Run:
         """All of these, arriving at once, to the end of the last."""
         start = time.perf_counter()
-        submitted = [self.submit(fields) for fields in requests]
+        submitted = [self.submit(fields, change) for fields in requests]
         self.finish(submitted)
         seconds = time.perf_counter() - start
         return Run(seconds, sum(each.n_tokens for each in submitted))

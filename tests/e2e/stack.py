@@ -64,12 +64,8 @@ class Stack:
 
     def redis(self) -> Client:
         """A client of its Redis."""
-        return connect(self.redis_url())
-
-    def redis_url(self) -> str:
-        """Where its Redis is."""
         settings = json.loads((self.data_dir / "run" / "settings.json").read_text())
-        return str(settings["redis_url"])
+        return connect(settings["redis_url"])
 
     def processes(self, word: str = "") -> dict[int, str]:
         """What the launcher started, and whatever that started: pid and command."""

@@ -2,17 +2,23 @@
 
 The prompt, or a conversation's last message, "fail CODE" fails the job with that code, "break CODE"
 does so behind its first token; "hold" generates one token and goes on until the job is cancelled;
-any other makes the tokens "0 ", "1 ", "2 ", ...
+"end" ends with a special token where the job is raw; any other makes the tokens "0 ", "1 ", ...
 """
 
 from __future__ import annotations
 
+import re
 import threading
 import time
+from pathlib import Path
 
+from scripted_reading import reading_result_of
+
+from neodim_sampling.prompt_items import ItemsPrompt, PromptItem, TextItem
 from neodim_sampling.prompts import ChatPrompt
 from workers.contract.attempts import Attempt, AttemptStore, Progress
 from workers.contract.fleet import Fleet, WorkerCard, WorkerState
+from workers.contract.reading_job import EmbeddingJob, ReadingJob
 from workers.contract.redis_client import connect
 from workers.contract.text_job import TextJob
 from workers.contract.text_result import (
@@ -25,9 +31,12 @@ from workers.contract.text_result import (
     TextResult,
     TokenScore,
 )
+from workers.contract.tokenizer_store import TokenizerFile, TokenizerStore
 
 MODEL = "scripted"
+TOKENIZER = Path(__file__).parents[1] / "data" / "tiny" / "llama" / "tokenizer.json"
 DEFAULT_TOKENS = 4
+END = "<|end|>"
 
 
 class ScriptedWorker:
@@ -58,10 +67,12 @@ class ScriptedWorker:
             pid=1,
             started_ms=0,
         )
+        self._tokenizers = TokenizerStore(client)
         self._stop = threading.Event()
         self._threads = [threading.Thread(target=self._run) for _ in range(hands)]
 
     def __enter__(self) -> ScriptedWorker:
+        self._tokenizers.keep(MODEL, TokenizerFile.of(TOKENIZER.read_text()))
         self._fleet.report(self._card)
         for thread in self._threads:
             thread.start()
@@ -86,6 +97,9 @@ class ScriptedWorker:
         if order == "fail":
             self._attempts.fail(attempt, code, "it was to fail")
             return
+        if not isinstance(job, TextJob):
+            self._attempts.succeed(attempt, reading_result_of(job))
+            return
         n_done = n_batches = 0
         is_cancelled = attempt.is_cancelled
         while n_done < n_tokens_of(job) and not is_cancelled and not self._stop.is_set():
@@ -108,17 +122,24 @@ class ScriptedWorker:
 
     def _deltas(self, job: TextJob, step: int) -> list[TextDelta]:
         text = _text_of(step, n_tokens_of(job))
-        scores = () if job.log_probs is None else (score_of(job, step),)
+        scores = (score_of(job, step),) if job.tells_tokens else ()
+        echo = (echo_of(job) or ()) if step == 0 else ()
+        if scores and scores[0].is_special:
+            text = scores[0].text
         return [
-            TextDelta(sequence=each, text=text, tokens=(step,), scores=scores)
+            TextDelta(sequence=each, text=text, tokens=(step,), scores=scores, echo=echo)
             for each in range(job.n_sequences)
         ]
 
 
-def script_of(job: TextJob) -> str:
+def script_of(job: TextJob | ReadingJob) -> str:
     """What a job tells its worker to do."""
+    if isinstance(job, EmbeddingJob):
+        return ""
     if isinstance(job.prompt, ChatPrompt):
         return job.prompt.messages[-1].content
+    if isinstance(job.prompt, ItemsPrompt):
+        return "".join(each.text for each in job.prompt.items if isinstance(each, TextItem))
     return job.prompt.text or ""
 
 
@@ -129,8 +150,20 @@ def n_tokens_of(job: TextJob) -> int:
 
 def score_of(job: TextJob, step: int) -> TokenScore:
     """What is told of a token: the n-th has a log-probability of -n."""
-    top = (Alternative(step, f"{step} ", -float(step)),) * min(1, job.log_probs or 0)
-    return TokenScore(step, f"{step} ", -float(step), top)
+    is_end = job.is_raw and script_of(job) == "end" and step == n_tokens_of(job) - 1
+    text = END if is_end else f"{step} "
+    log_prob = None if job.log_probs is None else -float(step)
+    top = (Alternative(step, text, -float(step)),) * min(1, job.log_probs or 0)
+    return TokenScore(step, text, log_prob, top, text if job.is_raw else "", is_end)
+
+
+def echo_of(job: TextJob) -> tuple[TokenScore, ...] | None:
+    """What is told of the prompt where that is asked for: each word is a token."""
+    if not job.is_raw or not job.echoes:
+        return None
+    words = re.findall(r" *\S+ *$| *\S+", script_of(job))
+    log_probs = [None if n == 0 or job.log_probs is None else -n / 2 for n in range(len(words))]
+    return tuple(TokenScore(n, word, log_probs[n], alone=word) for n, word in enumerate(words))
 
 
 def _text_of(step: int, n_steps: int) -> str:
@@ -142,8 +175,9 @@ def _text_of(step: int, n_steps: int) -> str:
 
 def result_of(job: TextJob, n_tokens: int, *, is_partial: bool = False) -> TextResult:
     """The result that so many scripted tokens are."""
-    text = "".join(f"{n} " for n in range(n_tokens))
-    scores = None if job.log_probs is None else tuple(score_of(job, n) for n in range(n_tokens))
+    scores = tuple(score_of(job, n) for n in range(n_tokens))
+    text = "".join(each.text for each in scores)
+    is_at_end = bool(scores) and scores[-1].is_special
     sequence = SequenceResult(
         text=text,
         stop_string="",
@@ -152,8 +186,8 @@ def result_of(job: TextJob, n_tokens: int, *, is_partial: bool = False) -> TextR
         output_text=getattr(job.prompt, "preamble", "") + script_of(job) + text,
         penalty_text_at_end="",
         tokens=tuple(range(n_tokens)),
-        finish_reason=FinishReason.CANCELLED if is_partial else FinishReason.LENGTH,
-        scores=scores,
+        finish_reason=_finish_reason(is_at_end=is_at_end, is_partial=is_partial),
+        scores=scores if job.tells_tokens else None,
     )
     return TextResult(
         prompt=PromptReport(
@@ -164,10 +198,25 @@ def result_of(job: TextJob, n_tokens: int, *, is_partial: bool = False) -> TextR
             n_original_input=3,
             n_used_prompt=3,
             n_used_input=3,
+            echo=echo_of(job),
+            items=_changed_items(job),
         ),
         penalty=PenaltyReport(),
         sequences=(sequence,) * (job.n_kept or job.n_sequences),
         n_generated=n_tokens,
         n_made=n_tokens * job.n_sequences,
+        n_candidates=job.n_sequences,
+        answer_fields=job.answer_fields,
         is_partial=is_partial,
     )
+
+
+def _finish_reason(*, is_at_end: bool, is_partial: bool) -> FinishReason:
+    if is_partial:
+        return FinishReason.CANCELLED
+    return FinishReason.END_OF_TEXT if is_at_end else FinishReason.LENGTH
+
+
+def _changed_items(job: TextJob) -> tuple[PromptItem, ...] | None:
+    prompt = job.prompt
+    return prompt.items if isinstance(prompt, ItemsPrompt) and prompt.is_changed else None

@@ -36,13 +36,12 @@ def server(redis_url, tmp_path_factory):
 
 
 @contextmanager
-def running(redis_url, directory):
+def running(redis_url, directory, **others):
     """A running API: its port and its process."""
     with closing(socket.create_server(("127.0.0.1", 0))) as probe:
         port = probe.getsockname()[1]
-    settings = Settings(
-        redis_url=redis_url, model_name=MODEL, listen_port=port, body_limit_bytes=LIMIT
-    )
+    limits = {"body_limit_bytes": LIMIT, **others}
+    settings = Settings(redis_url=redis_url, model_name=MODEL, listen_port=port, **limits)
     path = directory / "settings.json"
     write_settings(settings, path)
     with pytest.MonkeyPatch.context() as environment:

@@ -10,7 +10,7 @@ import pytest
 from api_client import make_client
 from scripted_worker import MODEL, ScriptedWorker
 
-from api.standard import answer_stream
+from api import answer_stream
 from workers.contract.redis_client import connect
 
 pytestmark = pytest.mark.redis
@@ -369,6 +369,9 @@ def test_a_reader_that_leaves_a_stream_cancels_its_jobs(client, redis_url):
 
 
 def test_a_stream_that_was_read_to_its_end_cancels_nothing(client, redis_url):
-    client.post(CHAT, json=chat(stream=True)).close()
+    response = client.post(CHAT, json=chat(stream=True))
+    response.get_data()
+
+    response.close()
 
     assert states(redis_url) == ["succeeded"]

@@ -17,6 +17,7 @@ class Call:
     path: str
     body: bytes
     headers: dict[str, str]
+    method: str = "POST"
 
     @property
     def json(self) -> Any:
@@ -34,9 +35,11 @@ class StandIn(ABC):
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                call = Call(self.path, body, dict(self.headers.items()))
+                call = Call(self.path, body, dict(self.headers.items()), self.command)
                 stand_in.calls.append(call)
                 stand_in.answer(self, call)
+
+            do_GET = do_DELETE = do_POST
 
             def log_message(self, *_: object) -> None:
                 pass

@@ -43,7 +43,7 @@ class WorkerCard:
         step: number of the engine's last step; stands still when the engine hangs.
         kind: what it makes.
         cid: twelve hex digits by which nodes tell it from others, also after a restart.
-        reads_pictures: whether prompts of text may have pictures in them.
+        reads_pictures: whether its prompts may have pictures.
     """
 
     name: str

@@ -1,8 +1,8 @@
 """The names of everything this project keeps in Redis, and who removes it.
 
 `job` and `events` of one job get the same time to live when the job ends; `waiting` and `leases`
-hold only jobs that have not ended; `worker` expires unless its worker keeps it alive; `picture` is
-written just before its job ends, to live as long.
+hold only jobs that have not ended; `worker` expires unless its worker keeps it alive, and
+`tokenizer` a day later; `picture` is written just before its job ends, to live as long.
 """
 
 from __future__ import annotations
@@ -49,6 +49,11 @@ def waiting(model: str) -> str:
 def worker(name: str) -> str:
     """Hash: what a worker says of itself."""
     return f"{PREFIX}worker:{name}"
+
+
+def tokenizer(model: str) -> str:
+    """Hash: the model's `tokenizer.json`, compressed, and its digest; expires."""
+    return f"{PREFIX}tokenizer:{model}"
 
 
 def registrar(node: str) -> str:

@@ -45,6 +45,8 @@ class TextJob:
         adjustments: biases, and penalties on what occurred.
         is_raw: whether special tokens are part of the text, for stop strings too, and tokens are
             told as they are spelt by themselves.
+        answer_fields: of the answer, those that are there only where a request asks for them; for
+            whoever writes the answer, workers hand them on.
         user: who asks, in the client's words; "" = not said.
         warpers: how scores become probabilities.
         penalty: repetition penalty; None = off.
@@ -61,6 +63,7 @@ class TextJob:
     log_probs: int | None = None
     adjustments: AdjustmentParams = field(default_factory=AdjustmentParams)
     is_raw: bool = False
+    answer_fields: tuple[str, ...] = ()
     user: str = ""
     warpers: WarperParams = field(default_factory=WarperParams)
     penalty: RepetitionPenaltyParams | None = None
@@ -71,6 +74,10 @@ class TextJob:
         """Check the counts, naming the Neodim field at fault."""
         if self.max_new_tokens is not None and self.max_new_tokens < 0:
             raise InvalidParams("generated_tokens_count", "must be at least 0")
+        least = self.constraints.min_new_tokens
+        if self.max_new_tokens is not None and least > self.max_new_tokens:
+            problem = f"must be at most the {self.max_new_tokens} tokens to generate, not {least}"
+            raise InvalidParams("minimum_tokens", problem)
         if not 1 <= self.n_sequences <= MAX_SEQUENCES:
             raise InvalidParams("sequences_count", f"must be from 1 to {MAX_SEQUENCES}")
         if self.n_kept is not None and not 1 <= self.n_kept <= self.n_sequences:

@@ -157,6 +157,8 @@ class TextResult:
     Args:
         n_generated: tokens added to every sequence, padding after an early end included.
         n_made: tokens that were generated over all sequences, those not kept included.
+        n_candidates: how many sequences there were, those not kept included.
+        answer_fields: as the job has them.
         is_partial: whether the job was cancelled before its end.
     """
 
@@ -165,6 +167,8 @@ class TextResult:
     sequences: tuple[SequenceResult, ...]
     n_generated: int
     n_made: int = 0
+    n_candidates: int = 1
+    answer_fields: tuple[str, ...] = ()
     devices: tuple[DeviceMemory, ...] = ()
     is_partial: bool = False
 

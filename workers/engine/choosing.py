@@ -13,6 +13,9 @@ from workers.engine.likelihood import likelihoods
 from workers.engine.sequence import Scores, Sequence
 from workers.engine.text_model import TextModel
 
+LIKELIEST = 64
+"""Tokens that are looked at at once for excluded texts, after one was turned down."""
+
 
 def next_tokens(model: TextModel, sequences: list[Sequence]) -> dict[Sequence, int | None]:
     """The next token of each sequence; None where its constraints forbid every one.
@@ -29,16 +32,42 @@ def next_tokens(model: TextModel, sequences: list[Sequence]) -> dict[Sequence, i
     known = [(each, each.scores) for each in sequences if each.scores is not None]
     # Scores that one step made lie in order of their rows, and then need not be moved.
     known.sort(key=lambda each: each[1].row)
-    rows = [sequence.row for sequence, _ in known]
-    choice = choose(shape_scores(_together([scores for _, scores in known]), rows), rows)
-    # The one synchronisation with the device in a step.
-    reply = torch.stack((choice.tokens, choice.is_empty.long())).tolist()
-    chosen = [
-        (sequence, scores, None if is_empty else token)
-        for (sequence, scores), token, is_empty in zip(known, *reply, strict=True)
-    ]
-    _tell(chosen)
-    return {sequence: token for sequence, _, token in chosen}
+    tokens = _chosen(known)
+    _tell([(*each, tokens[each[0]]) for each in known])
+    return tokens
+
+
+def _chosen(known: list[tuple[Sequence, Scores]]) -> dict[Sequence, int | None]:
+    """A token for each; where it would bring an excluded text, that row is chosen for again."""
+    tokens: dict[Sequence, int | None] = {}
+    for sequence, _ in known:
+        # Not empty where a choice failed and is tried again.
+        sequence.row.ruled_out.clear()
+    left = known
+    while left:
+        rows = [sequence.row for sequence, _ in left]
+        shaped = shape_scores(_together([scores for _, scores in left]), rows)
+        choice = choose(shaped, rows)
+        # The one synchronisation with the device in a step, unless a row is chosen for again.
+        reply = torch.stack((choice.tokens, choice.is_empty.long())).tolist()
+        again = []
+        for place, (each, token, is_empty) in enumerate(zip(left, *reply, strict=True)):
+            tokens[each[0]] = None if is_empty else token
+            if not is_empty and each[0].rules_out([token]):
+                _rule_out_likeliest(each[0], shaped[place], token)
+                again.append(each)
+        left = again
+    return tokens
+
+
+def _rule_out_likeliest(sequence: Sequence, scores: Tensor, token: int) -> None:
+    """Forbid the likeliest tokens beside one that brought an excluded text, where they do too.
+
+    Where many tokens have such a text, choosing would turn them down one by one.
+    """
+    best = scores.topk(min(LIKELIEST, len(scores)))
+    possible = best.indices[best.values.isfinite()].tolist()
+    sequence.rules_out([each for each in possible if each != token])
 
 
 def _tell(chosen: list[tuple[Sequence, Scores | None, int | None]]) -> None:

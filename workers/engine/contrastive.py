@@ -9,7 +9,6 @@ import torch
 
 from neodim_sampling.contrastive import best_candidate, candidates
 from neodim_sampling.pipeline import shape_scores
-from workers.engine.failures import no_token_error
 from workers.engine.sequence import Scores, Sequence
 from workers.engine.text_model import TextModel
 
@@ -17,11 +16,10 @@ CANDIDATES_AT_ONCE = 32
 """Candidates of one forward pass: their keys and values are copies of the whole row."""
 
 
-def contrastive_step(model: TextModel, sequence: Sequence) -> int:
+def contrastive_step(model: TextModel, sequence: Sequence) -> int | None:
     """The next token of a sequence, which is then in the cache already.
 
-    Raises:
-        NoTokenLeft: the constraints forbid every token.
+    None where the constraints forbid every one. No candidate brings an excluded text.
     """
     warpers = sequence.row.settings.warpers
     assert warpers.penalty_alpha is not None, "only for contrastive search"
@@ -30,8 +28,11 @@ def contrastive_step(model: TextModel, sequence: Sequence) -> int:
     logits = sequence.scores.logits[sequence.scores.row]
     scores = shape_scores(logits[None], [sequence.row])[0]
     ids = candidates(scores, warpers.top_k)
+    while sequence.rules_out(ids.tolist()):
+        scores = shape_scores(logits[None], [sequence.row])[0]
+        ids = candidates(scores, warpers.top_k)
     if len(ids) == 0:
-        raise no_token_error(sequence)
+        return None
     tried = [
         model.try_candidates(sequence.held_slot, part, sequence.n_held)
         for part in ids.split(CANDIDATES_AT_ONCE)

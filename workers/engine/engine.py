@@ -19,6 +19,7 @@ from typing import TypeVar
 
 import torch
 
+from neodim_sampling.errors import NoTokenLeft
 from neodim_sampling.parameters import StopKind
 from workers.contract.errors import EngineStopped
 from workers.engine.choosing import next_tokens
@@ -217,10 +218,12 @@ class Engine:
     def _give(self, generation: Generation, tokens: Mapping[Sequence, int | None]) -> None:
         """Let a generation take its tokens; slow text patterns do that beside the loop."""
         taken = {each.row.sequence: token for each, token in tokens.items() if token is not None}
-        if len(taken) < len(tokens):
-            unlucky = next(each for each, token in tokens.items() if token is None)
-            self._retire(generation, no_token_error(unlucky))
-            return
+        for stuck in [each for each, token in tokens.items() if token is None]:
+            error = no_token_error(stuck)
+            if not (isinstance(error, NoTokenLeft) and stuck.may_end_where_stuck):
+                self._retire(generation, error)
+                return
+            stuck.end_where_stuck()
         if not generation.is_contrastive:
             for sequence in tokens:
                 sequence.scores = None

@@ -44,6 +44,8 @@ def make_result(parts: SequenceOf[Generation], codec: TextCodec) -> TextResult:
         sequences=tuple(_sequence(part, each, codec) for part, each in _kept(parts)),
         n_generated=max(part.n_steps for part in parts),
         n_made=sum(len(each.row.generated) for part in parts for each in part.sequences),
+        n_candidates=generation.job.n_sequences,
+        answer_fields=generation.job.answer_fields,
         devices=generation.memory.report(),
         is_partial=any(part.is_partial for part in parts),
     )

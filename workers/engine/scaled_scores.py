@@ -34,8 +34,8 @@ def scaled_softmax(scores: Tensor, scales: Tensor, mask_dtype: torch.dtype) -> T
     is_hidden = scores <= torch.finfo(mask_dtype).min / 2
     wide = scores.float()
     lowest = wide.masked_fill(is_hidden, math.inf).amin(-1, keepdim=True)
-    distances = (wide - lowest).view(len(scales), -1, *scores.shape[-2:])
-    scaled = (distances * scales).view_as(scores)
+    distances = (wide - lowest).reshape(len(scales), -1, *scores.shape[-2:])
+    scaled = (distances * scales).reshape(scores.shape)
     return scaled.masked_fill_(is_hidden, -math.inf).softmax(-1)
 
 

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from neodim_sampling.row import SamplingRow
 from neodim_sampling.text.decoder import IncrementalDecoder
+from neodim_sampling.text.exclusions import ExcludedTexts
 from neodim_sampling.text.stops import StopChecker, StopMatch
 from workers.contract.text_result import TextDelta, TokenScore
 from workers.engine.attention_control import AttentionControl
@@ -43,6 +44,7 @@ class Sequence:
         pictures: what of its prompt is no text.
         teller: tells of every token; None = nothing is told of them.
         control: factors of attention for its tokens as keys; None = no factor differs from 1.
+        excluded: watches for texts that may not appear; None = there are none.
     """
 
     def __init__(
@@ -56,10 +58,12 @@ class Sequence:
         pictures: SequenceOf[PlacedPicture] = (),
         teller: TokenTeller | None = None,
         control: AttentionControl | None = None,
+        excluded: ExcludedTexts | None = None,
     ) -> None:
         self.row = row
         self.decoder = decoder
         self.pictures = pictures
+        self.excluded = excluded
         self.match: StopMatch | None = None
         self.is_end_of_text = False
         self.slot: int | None = None
@@ -128,6 +132,11 @@ class Sequence:
         """Whether it grows no more, whatever its siblings do."""
         return self.is_end_of_text or (self._ends_at_match and self.match is not None)
 
+    @property
+    def may_end_where_stuck(self) -> bool:
+        """Whether it may end where its constraints forbid every token."""
+        return self.row.settings.constraints.ends_where_stuck
+
     def accept(self, token: int) -> None:
         """Take the next token and see what it means for the text.
 
@@ -135,6 +144,8 @@ class Sequence:
             StopPatternTimeout: a regular expression took too long on the text.
         """
         self.row.append(token)
+        if self.excluded is not None:
+            self.excluded.push(token)
         constraints = self.row.settings.constraints
         self.is_end_of_text = constraints.can_stop_early and token in constraints.eos_ids
         n_before = len(self.decoder.stable_text)
@@ -152,6 +163,17 @@ class Sequence:
             # Found here, since for a pattern this can take long, and `take_delta` must not.
             self._n_held_back = self._stops.held_back(text)
 
+    def end_where_stuck(self) -> None:
+        """Take that no token may come next: the text ends as if one had said so."""
+        self.is_end_of_text = True
+        self.scores = None
+        if self.told:
+            self._tell_rest()
+
+    def rules_out(self, tokens: list[int]) -> bool:
+        """Whether an excluded text would appear with some of these; those are then forbidden."""
+        return self.excluded is not None and self.excluded.rule_out(self.row, tokens)
+
     def take_delta(self, *, is_last: bool) -> TextDelta | None:
         """What came since the last call; None if nothing did.
 
@@ -159,9 +181,7 @@ class Sequence:
             is_last: whether nothing will follow, so that text held back must go too.
         """
         if is_last and not self.is_end_of_text and len(self.told) > self._n_sent_tokens:
-            # What stays unfinished is the last token's, so that all tokens spell the text.
-            rest = self.decoder.final_text()[len(self.decoder.stable_text) :]
-            self.told[-1] = replace(self.told[-1], text=self.told[-1].text + rest)
+            self._tell_rest()
         visible = self._visible_text(is_last)
         tokens = tuple(self.row.generated[self._n_sent_tokens :])
         scores = tuple(self.told[self._n_sent_tokens :])
@@ -171,6 +191,11 @@ class Sequence:
         if not tokens and not text:
             return None
         return TextDelta(sequence=self.row.sequence, text=text, tokens=tokens, scores=scores)
+
+    def _tell_rest(self) -> None:
+        """Let what stays unfinished be the last token's, so that all tokens spell the text."""
+        rest = self.decoder.final_text()[len(self.decoder.stable_text) :]
+        self.told[-1] = replace(self.told[-1], text=self.told[-1].text + rest)
 
     def _visible_text(self, is_last: bool) -> str:
         """The text that a client may see now: without a stop, or what may become one."""

@@ -15,8 +15,8 @@ SHORTEST_COPY = 16
 class SlotPool:
     """The rows of a cache.
 
-    A row keeps its text when it becomes free, until another needs the room: the one that has been
-    free for longest goes first. So a chat's next turn, or a prompt behind the same preamble, is
+    A row keeps its text when it becomes free, until another needs the room: the one that nobody has
+    needed for longest goes first. So a chat's next turn, or a prompt behind the same preamble, is
     read from where it differs.
 
     Args:
@@ -27,7 +27,7 @@ class SlotPool:
     def __init__(self, cache: SlotCache, slots: int) -> None:
         self._cache = cache
         self._kept: dict[int, list[int]] = {slot: [] for slot in range(slots)}
-        """Texts of free rows, in the order in which they became free."""
+        """Texts of free rows, in the order in which they became free or were copied last."""
         self._running: dict[int, Sequence] = {}
 
     @property
@@ -56,6 +56,8 @@ class SlotPool:
                 # Nothing is sure about the row any more when copying fails.
                 self._kept[slot] = []
                 self._cache.copy_row(source, slot, n_shared)
+                if source in self._kept:
+                    self._kept[source] = self._kept.pop(source)
         else:
             slot, n_shared = oldest, 0
         del self._kept[slot]

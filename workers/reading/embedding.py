@@ -72,8 +72,8 @@ def _layer(layer: int, n_layers: int) -> int:
 
 
 def _read(preparer: Preparer, prompt: ItemsPrompt) -> tuple[ReadPrompt, Sequence[PlacedPicture]]:
-    read, pictures = preparer.read_items(prompt)
-    preparer.check_room(len(read.ids))
+    read, pictures = preparer.fitter.read_items(prompt)
+    preparer.fitter.check_room(len(read.ids))
     return read, pictures
 
 

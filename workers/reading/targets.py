@@ -63,10 +63,10 @@ def read_target(preparer: Preparer, prompt: ItemsPrompt, text: str, field: str) 
         InvalidParams: the text gives no token, or the prompt cannot be read.
         PromptTooLong: both do not fit in a row.
     """
-    read, pictures = preparer.read_items(prompt)
-    expected, _ = preparer.read_items(ItemsPrompt(items=(TextItem(text=text),)))
+    read, pictures = preparer.fitter.read_items(prompt)
+    expected, _ = preparer.fitter.read_items(ItemsPrompt(items=(TextItem(text=text),)))
     (item,) = expected.items
     if not item.ids:
         raise InvalidParams(field, "must have at least one token of this model")
-    preparer.check_room(len(read.ids), len(item.ids))
+    preparer.fitter.check_room(len(read.ids), len(item.ids))
     return Target(read, item, prompt.attention, pictures)

@@ -24,7 +24,7 @@ from neodim_sampling.parameters import (
     WarperParams,
 )
 from neodim_sampling.prompts import ChatMessage, PlainPrompt
-from workers.contract.errors import InvalidParams
+from workers.contract.errors import InvalidParams, MissingCapability
 from workers.contract.job_body import decode_job, encode
 from workers.contract.settings import Settings
 from workers.contract.text_job import SEED_LIMIT
@@ -34,7 +34,15 @@ HELLO = [{"role": "user", "content": "Hello"}]
 CHAT = {"model": "tiny", "messages": HELLO}
 COMPLETION = {"model": "tiny", "prompt": "Hello"}
 
-INTEGERS = ("n", "seed", "top_k", "repetition_penalty_range", "no_repeat_ngram_size", "max_tokens")
+INTEGERS = (
+    "n",
+    "seed",
+    "top_k",
+    "repetition_penalty_range",
+    "no_repeat_ngram_size",
+    "max_tokens",
+    "min_tokens",
+)
 NUMBERS = (
     "temperature",
     "top_p",
@@ -51,15 +59,28 @@ FLAGS = ("stream", "repetition_penalty_truncate_to_input")
 STRINGS = ("model", "user", "repetition_penalty_prompt")
 LISTS = ("warpers_order", "words_whitelist", "words_blacklist", "words_blacklist_at_start")
 OTHERS = ("stream_options", "stop", "logit_bias", "repetition_penalty_include_generated")
-CHAT_ONLY = ("messages", "max_completion_tokens", "logprobs", "top_logprobs")
+CHAT_ONLY = (
+    "messages",
+    "max_completion_tokens",
+    "maximum_tokens",
+    "logprobs",
+    "top_logprobs",
+    "steering_concepts",
+    "hosting",
+    "tags",
+)
 COMPLETION_ONLY = ("prompt", "echo", "logprobs", "best_of")
 
 WRONG = {
-    **dict.fromkeys((*INTEGERS, "max_completion_tokens", "top_logprobs"), ("8", 1.5, True, [8])),
+    **dict.fromkeys(
+        (*INTEGERS, "max_completion_tokens", "maximum_tokens", "top_logprobs"),
+        ("8", 1.5, True, [8]),
+    ),
     **dict.fromkeys(NUMBERS, ("0.5", True, [0.5], 10**400)),
     **dict.fromkeys((*FLAGS, "logprobs"), ("yes", 0, 1, [])),
     **dict.fromkeys(STRINGS, (5, True, ["x"])),
-    **dict.fromkeys(LISTS, ("x", 5, [1], ["x", None])),
+    **dict.fromkeys((*LISTS, "steering_concepts", "tags"), ("x", 5, [1], ["x", None])),
+    "hosting": (5, ["x"]),
     "stream_options": ("x", [], True, {"include_usage": 1}, {"x": 1}),
     "repetition_penalty_include_generated": ("Slide", 5, ["slide"]),
     "stop": (5, [5], ["x", None], {}, "", ["x", ""], ["x"] * 17),
@@ -87,7 +108,9 @@ OUT_OF_RANGE = {
     "repetition_penalty_range": (-1,),
     "no_repeat_ngram_size": (-1,),
     "max_tokens": (-1, 2**31),
+    "min_tokens": (-1,),
     "max_completion_tokens": (-1, 0),
+    "maximum_tokens": (-1, 0),
     "temperature": (-0.1,),
     "top_p": (-0.1, 1.1),
     "presence_penalty": (-2.5, 2.5),
@@ -318,6 +341,7 @@ def test_everything_arrives_in_the_job():
         words_blacklist=["b"],
         words_blacklist_at_start=["s"],
         no_repeat_ngram_size=3,
+        min_tokens=9,
         stop=["END", "\n"],
         logprobs=True,
         top_logprobs=5,
@@ -352,6 +376,7 @@ def test_everything_arrives_in_the_job():
         words_blacklist=("b",),
         words_blacklist_at_start=("s",),
         no_repeat_ngram_size=3,
+        min_new_tokens=9,
         can_stop_early=True,
         can_be_empty=True,
     )
@@ -363,6 +388,14 @@ def test_a_temperature_of_zero_takes_the_best_token_whatever_else_is_asked_for()
     job = chat(temperature=0, top_k=40, top_p=0.5, tfs=0.5, warpers_order=["tfs", "*"])
 
     assert job.warpers == WarperParams(top_k=1)
+
+
+def test_more_tokens_at_least_than_at_most_are_refused_by_the_requests_own_name():
+    problem = refusal(completion, min_tokens=17)
+
+    assert problem.field == "min_tokens"
+    assert "at most the 16 tokens to generate" in problem.problem
+    assert chat(min_tokens=17).constraints.min_new_tokens == 17
 
 
 def test_a_nucleus_of_nothing_is_the_best_token():
@@ -398,13 +431,40 @@ def test_a_seed_is_drawn_for_each_request_that_names_none():
 def test_either_name_says_how_long_a_chat_may_get():
     assert chat(max_tokens=5).max_new_tokens == 5
     assert chat(max_completion_tokens=6).max_new_tokens == 6
-    assert chat(max_tokens=7, max_completion_tokens=7).max_new_tokens == 7
+    assert chat(maximum_tokens=8).max_new_tokens == 8
+    assert chat(max_tokens=7, max_completion_tokens=7, maximum_tokens=7).max_new_tokens == 7
 
 
-def test_two_lengths_that_differ_are_refused():
-    error = refusal(chat, max_tokens=5, max_completion_tokens=6)
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        (
+            {"max_tokens": 5, "max_completion_tokens": 6},
+            "max_completion_tokens: must not differ from max_tokens",
+        ),
+        (
+            {"max_tokens": 5, "maximum_tokens": 6},
+            "maximum_tokens: must not differ from max_tokens",
+        ),
+        (
+            {"max_tokens": 5, "max_completion_tokens": 5, "maximum_tokens": 6},
+            "maximum_tokens: must not differ from max_completion_tokens",
+        ),
+    ],
+)
+def test_two_lengths_that_differ_are_refused(fields, problem):
+    assert str(refusal(chat, **fields)) == problem
 
-    assert str(error) == "max_completion_tokens: must not differ from max_tokens"
+
+def test_what_other_clients_send_along_changes_nothing():
+    extras = {"hosting": "aleph-alpha", "tags": ["a"], "steering_concepts": []}
+
+    assert chat(seed=1, **extras) == chat(seed=1)
+
+
+def test_models_are_not_steered():
+    with pytest.raises(MissingCapability, match="steering_concepts"):
+        chat(steering_concepts=["0123"])
 
 
 @pytest.mark.parametrize(
@@ -601,6 +661,7 @@ def test_a_stream_cannot_choose_the_best_or_echo():
         ("stop_strings", "stop"),
         ("log_probs", "logprobs"),
         ("n_kept", "best_of"),
+        ("minimum_tokens", "min_tokens"),
         ("temperature", "temperature"),
     ],
 )

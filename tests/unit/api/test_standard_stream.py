@@ -2,7 +2,9 @@ from __future__ import annotations
 
 from standard_answers import data, record, result, scored, sequence
 
-from api.standard.stream import chat_chunks, completion_chunks, error_frame
+from api.errors import problem_of
+from api.standard.stream import chat_chunks, completion_chunks
+from workers.contract.errors import EngineFailure
 from workers.contract.job_record import JobEvent
 from workers.contract.text_result import FinishReason
 
@@ -224,4 +226,8 @@ def test_an_answer_of_several_prompts_ends_once():
 
 
 def test_a_failure_is_an_event_of_its_own():
-    assert error_frame({"code": 2041}) == b'event: error\ndata: {"code":2041}\n\n'
+    (frame,) = chat().failure(problem_of(EngineFailure("it broke")))
+
+    kind, said = frame.split(b"\n", 1)
+    assert kind == b"event: error"
+    assert data([said])[0]["code"] == 2041

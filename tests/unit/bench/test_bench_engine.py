@@ -16,6 +16,7 @@ from bench.model_choice import ModelChoice
 from bench.our_engine import OurEngine
 from bench.prefixes import TURNS, chat, reuse
 from bench.setup import Setup
+from bench.shaping import CHANGES, shaping, unused
 
 TINY = Path(__file__).parents[2] / "data" / "tiny"
 GPT2 = str(TINY / "gpt2")
@@ -92,6 +93,22 @@ def test_sampling_has_a_row_for_every_setting_and_greedy_is_the_base(setup: Setu
 
     assert [row["what"] for row in rows] == list(SAMPLERS)
     assert rows[0]["of greedy median"] == 1.0
+
+
+def test_shaping_has_a_row_for_every_change_and_greedy_is_the_base(setup: Setup) -> None:
+    rows = shaping(setup).rows
+
+    assert [row["what"] for row in rows] == list(CHANGES)
+    assert rows[0]["of greedy median"] == 1.0
+
+
+def test_unused_steps_are_timed_against_a_step_of_the_engine(setup: Setup) -> None:
+    rows = unused(setup).rows
+
+    assert [row["what"] for row in rows] == ["adjustments", "constraints"]
+    for row in rows:
+        share = float(row["us median"] or 0) / 1000 / float(row["step ms"] or 1)
+        assert row["share of a step"] == pytest.approx(share)
 
 
 def test_pause_sees_a_gap_while_a_prompt_is_read(setup: Setup) -> None:

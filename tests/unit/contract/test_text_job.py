@@ -58,6 +58,7 @@ def test_job_is_the_same_after_json() -> None:
         ({"n_sequences": 2, "n_kept": 3}, "n_kept"),
         ({"log_probs": -1}, "log_probs"),
         ({"log_probs": 21}, "log_probs"),
+        ({"constraints": ConstraintParams(min_new_tokens=5)}, "minimum_tokens"),
         ({"seed": -1}, "seed"),
         ({"seed": SEED_LIMIT}, "seed"),
         ({"n_sequences": 2, "warpers": WarperParams(penalty_alpha=1, top_k=2)}, "sequences_count"),
@@ -112,6 +113,14 @@ def test_log_probabilities_are_needed_to_tell_and_to_choose(
     fields: dict[str, Any], needs: bool
 ) -> None:
     assert dataclasses.replace(FULL, **fields).needs_log_probs is needs
+
+
+def test_job_without_a_length_may_want_any_number_of_tokens_at_least() -> None:
+    constraints = ConstraintParams(min_new_tokens=10**6)
+
+    job = dataclasses.replace(FULL, max_new_tokens=None, constraints=constraints)
+
+    assert decode_job(encode(job)) == job
 
 
 def test_job_without_a_length_expects_no_number_of_tokens() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import random
 from collections.abc import Mapping, Sequence
 
 import pytest
@@ -269,21 +270,23 @@ def test_resumed_job_is_controlled_as_the_first_attempt_was(
         assert told_log_probs(one) == pytest.approx(told_log_probs(other)[4:], abs=TOLERANCE)
 
 
-def like(family: str, ids: Sequence[int], threshold: float) -> dict[int, float]:
-    """Factors of all tokens of a text whose first ones are `IDS` under `FACTORS`."""
+def like(
+    family: str, ids: Sequence[int], factors: Mapping[int, float], threshold: float
+) -> dict[int, float]:
+    """Factors of all tokens of a text of which some have factors of their own."""
     embeddings = parts(family)[0].get_input_embeddings().weight.detach()
-    found = dict(FACTORS)
+    found = dict(factors)
     for place, token in enumerate(ids):
-        if place in FACTORS:
+        if place in factors:
             continue
         cosines = {
             source: 1.0
-            if IDS[source] == token
-            else float(cosine_similarity(embeddings[token], embeddings[IDS[source]], dim=0))
-            for source in FACTORS
+            if ids[source] == token
+            else float(cosine_similarity(embeddings[token], embeddings[ids[source]], dim=0))
+            for source in factors
         }
         derived = [
-            1 - (1 - FACTORS[source]) * max(cosine, 0.0)
+            1 - (1 - factors[source]) * max(cosine, 0.0)
             for source, cosine in cosines.items()
             if cosine >= threshold
         ]
@@ -305,7 +308,7 @@ def test_threshold_controls_like_tokens_of_the_prompt_and_of_what_is_generated(
 
     for sequence in result.sequences:
         text = [*IDS, *sequence.tokens]
-        factors = like(family, text, threshold)
+        factors = like(family, text, FACTORS, threshold)
         assert factors.keys() >= {1}
         assert any(factors[place] != 1 for place in range(len(IDS), len(text)))
         expected = expected_log_probs(family, text, factors, attention)
@@ -324,7 +327,7 @@ def test_contrastive_search_knows_the_factor_of_each_token_that_it_tries(
         result = finish(engine, IDS, FACTORS, params, warpers=warpers)
 
     text = [*IDS, *result.sequences[0].tokens]
-    expected = expected_log_probs(family, text, like(family, text, 0.0), attention)
+    expected = expected_log_probs(family, text, like(family, text, FACTORS, 0.0), attention)
     found = told_log_probs(result.sequences[0])
     assert found == pytest.approx(log_probs_of(expected, text, len(IDS)), abs=TOLERANCE)
 
@@ -363,6 +366,34 @@ def test_variants_of_a_prompt_read_what_stands_before_their_control_once(
         expected = expected_log_probs(family, text, factors, attention)
         told = told_log_probs(result.sequences[0])
         assert told == pytest.approx(log_probs_of(expected, text, len(ids)), abs=TOLERANCE)
+
+
+@pytest.mark.parametrize("family", ["bloom", "gpt2", "llama"])
+def test_jobs_of_all_kinds_in_few_rows_have_each_the_factors_of_its_own(family: str) -> None:
+    chance = random.Random(17)
+    requests: list[tuple[list[int], dict[int, float], AttentionParams]] = []
+    for _ in range(20):
+        ids = [*IDS, *IDS][: chance.randrange(1, 25)]
+        places = chance.sample(range(len(ids)), min(len(ids), chance.choice([0, 0, 1, 3])))
+        factors = {place: chance.choice([0.0, 0.2, 2.5]) for place in places}
+        is_log_additive, threshold = chance.random() < 0.5, chance.choice([None, None, 0.1])
+        params = AttentionParams(is_log_additive=is_log_additive, threshold=threshold)
+        requests.append((ids, factors, params))
+
+    with running(family, slots=5, chunk=7) as engine:
+        jobs = [controlled_job(*each, n_sequences=1 + n % 2) for n, each in enumerate(requests)]
+        submitted = [engine.submit(each) for each in jobs]
+        results = [engine.result(*each) for each in submitted]
+
+    for (ids, factors, params), result in zip(requests, results, strict=True):
+        for sequence in result.sequences:
+            text = [*ids, *sequence.tokens]
+            reached = factors
+            if params.threshold is not None:
+                reached = like(family, text, factors, params.threshold)
+            expected = expected_log_probs(family, text, reached, params)
+            found = told_log_probs(sequence)
+            assert found == pytest.approx(log_probs_of(expected, text, len(ids)), abs=TOLERANCE)
 
 
 def finish(

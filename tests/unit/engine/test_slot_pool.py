@@ -123,6 +123,20 @@ def test_row_that_was_free_for_longest_is_given_up_first(pool: SlotPool, cache: 
     assert begin(pool, cache, [*texts[0], 1])[1] == 0
 
 
+def test_row_that_others_begin_like_is_kept_while_they_come_and_go(
+    pool: SlotPool, cache: SlotCache
+) -> None:
+    pool.take_back(begin(pool, cache, CHAT)[0])
+
+    n_known = []
+    for n in range(9):
+        other, known = begin(pool, cache, [*CHAT[: 20 + 2 * n], *[n + 1] * 20])
+        n_known.append(known)
+        pool.take_back(other)
+
+    assert n_known == [20 + 2 * n for n in range(9)]
+
+
 def test_empty_rows_are_taken_before_rows_that_hold_texts(pool: SlotPool, cache: SlotCache) -> None:
     pool.take_back(begin(pool, cache, CHAT)[0])
     broken, _ = begin(pool, cache, [5] * 20)

@@ -140,6 +140,11 @@ limits = st.builds(
     no_repeat_ngram_size=st.none() | st.integers(1, 4),
     eos_ids=st.frozensets(st.integers(8, 9)),
     can_stop_early=st.booleans(),
+    min_new_tokens=st.integers(0, 4),
+    options=st.lists(
+        st.lists(st.integers(0, 9), min_size=1, max_size=3).map(tuple), max_size=4
+    ).map(tuple),
+    first_ids=st.none() | st.lists(st.integers(0, 9), min_size=1).map(tuple),
     n_vocab=st.integers(7, 10),
 )
 texts = st.lists(st.integers(0, 9), max_size=8)
@@ -172,3 +177,80 @@ def test_end_of_text_may_be_the_first_token_of_a_text_that_can_be_empty():
     found = [banned(make_row([1], [], **free, can_be_empty=empty)) for empty in (False, True)]
 
     assert found == [{EOS}, set()]
+
+
+FREE = {"eos_ids": frozenset({EOS}), "can_stop_early": True, "can_be_empty": True}
+
+
+def allowed(row: SamplingRow) -> set[int]:
+    return set(range(N_VOCAB)) - banned(row)
+
+
+def test_end_of_text_is_banned_until_there_are_enough_tokens():
+    texts: list[list[int]] = [[], [2], [2, 3], [2, 3, 4]]
+
+    found = [banned(make_row([1, 1, 1], made, min_new_tokens=2, **FREE)) for made in texts]
+
+    assert found == [{EOS}, {EOS}, set(), set()]
+
+
+def test_only_what_goes_on_with_an_option_may_come_and_the_end_where_one_is_whole():
+    options = ((1, 2), (1, 2, 3), (1, 4), (5,))
+    texts: list[list[int]] = [[], [1], [1, 2], [1, 2, 3], [5]]
+
+    found = [allowed(make_row([7], made, options=options, **FREE)) for made in texts]
+
+    assert found == [{1, 5}, {2, 4}, {3, EOS}, {EOS}, {EOS}]
+
+
+def test_new_option_may_begin_where_the_text_may_not_end_yet():
+    fields = {"options": ((1, 2), (1, 2, 3)), "min_new_tokens": 3, **FREE}
+    texts: list[list[int]] = [[1, 2], [1, 2, 1], [1, 2, 3], [1, 2, 1, 2]]
+
+    found = [allowed(make_row([7], made, **fields)) for made in texts]
+
+    assert found == [{1, 3}, {2}, {EOS}, {3, EOS}]
+
+
+def test_text_that_left_all_options_has_no_token_left():
+    row = make_row([7], [1, 1], options=((1, 2),), **FREE)
+
+    assert allowed(row) == set()
+
+
+def test_option_of_a_model_without_end_of_text_has_no_token_left_where_it_is_whole():
+    row = make_row([7], [1, 2], options=((1, 2),), can_stop_early=True)
+
+    assert allowed(row) == set()
+
+
+def test_grown_text_is_as_far_in_its_options_as_a_resumed_one():
+    fields = {"options": ((1, 2, 3), (1, 4)), **FREE}
+    grown = make_row([7], [], **fields)
+
+    for token in (1, 2):
+        grown.append(token)
+
+    assert allowed(grown) == allowed(make_row([7], [1, 2], **fields)) == {3}
+
+
+def test_first_ids_bind_the_first_token_alone():
+    found = [allowed(make_row([7], made, first_ids=(2, 4), **FREE)) for made in ([], [2])]
+
+    assert found == [{2, 4}, set(range(N_VOCAB))]
+
+
+def test_options_and_whitelist_allow_what_both_do():
+    row = make_row([7], [], options=((1, 2), (3,)), allowed_ids=(2, 3), **FREE)
+
+    assert allowed(row) == {3}
+
+
+def test_token_that_was_turned_down_may_come_again_one_step_later():
+    row = make_row([7], [])
+    row.ruled_out += [3, 4]
+
+    before = banned(row)
+    row.append(5)
+
+    assert (before, banned(row)) == ({3, 4}, set())

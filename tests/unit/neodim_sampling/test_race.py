@@ -78,6 +78,25 @@ def test_draws_of_neighbouring_places_are_independent(varied: str):
         assert chi_square < 38  # 15 degrees of freedom: exceeded once in a thousand seeds.
 
 
+def test_token_that_comes_instead_of_forbidden_ones_comes_as_often_as_it_would_without_them():
+    probabilities = torch.zeros(2 * BLOCK)
+    probabilities[[0, 1, BLOCK, BLOCK + 1]] = torch.tensor([0.4, 0.1, 0.3, 0.2])
+    n, scores = 10_000, probabilities.log().repeat(10_000, 1)
+    rows = [make_row(seed) for seed in range(n)]
+
+    left = torch.arange(n)
+    tokens = torch.zeros(n, dtype=torch.int64)
+    while len(left):
+        tokens[left] = race(scores[left], [rows[i] for i in left])
+        left = left[(tokens[left] == 0) | (tokens[left] == BLOCK + 1)]
+        for i in left.tolist():
+            rows[i].ruled_out.append(int(tokens[i]))
+            scores[i, tokens[i]] = -math.inf
+
+    # One in four of those that are left; four standard deviations are 0.017.
+    assert float((tokens == 1).double().mean()) == pytest.approx(0.25, abs=0.017)
+
+
 def test_block_and_place_in_it_are_independent():
     tokens = draw(torch.ones(4 * BLOCK), 8000)
 

@@ -8,7 +8,7 @@ import pytest
 from tokenizer_families import FAMILIES, load_codec, load_records
 
 from neodim_sampling.text.codec import TextCodec
-from neodim_sampling.text.words import word_token_sequences
+from neodim_sampling.text.words import spelling_as_written, word_token_sequences
 
 WORDS = [
     each for each in load_records("tokenize_cases.jsonl") if each["kind"] == "word_token_lists"
@@ -56,3 +56,22 @@ def test_text_modules_load_neither_torch_nor_transformers() -> None:
     finished = subprocess.run([sys.executable, "-c", check], check=False)
 
     assert finished.returncode == 0
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("text", ["cat", " cat", "house", " old house", "\n", "\ncat", "a"])
+def test_spelling_as_written_gives_the_text_and_no_space_of_the_tokenizers(
+    family: str, text: str
+) -> None:
+    codec = load_codec(family)
+
+    ids = spelling_as_written(codec, text)
+
+    assert codec.decode([*codec.encode("house"), *ids]) == f"house{text}"
+
+
+def test_spelling_as_written_is_the_tokenizers_where_none_gives_the_text() -> None:
+    codec = load_codec("gpt2")
+
+    assert spelling_as_written(codec, "<|endoftext|>") == [0]
+    assert spelling_as_written(codec, "") == []
