@@ -45,14 +45,16 @@ class AttentionControl:
         """Find out which tokens it reaches by their likeness; needed before anything is read.
 
         Args:
-            input_ids: the prompt's tokens.
-            embed: looks up the model's input embeddings.
+            input_ids: the prompt's tokens; those of pictures as `numbered` gives them.
+            embed: looks up the model's input embeddings, of such numbers too.
         """
         if self._threshold is None or self._similar is not None:
             return
         sources = [(input_ids[place], factor) for place, factor in self._factors.items()]
         self._similar = SimilarTokens(sources, self._threshold, embed)
         reached = self.factors_of(0, input_ids)
+        # When they are read, pictures' tokens are all alike.
+        self._factors = dict(enumerate(reached))
         self.first_place = next(place for place, factor in enumerate(reached) if factor != 1)
 
     def factors_of(self, start: int, tokens: Sequence[int]) -> list[float]:
