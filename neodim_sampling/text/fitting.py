@@ -22,7 +22,7 @@ class FittedPrompt:
         n_original_input: tokens of preamble and uncut prompt together.
         n_original_prompt: those without the preamble's.
         n_used_prompt: input tokens without the preamble's.
-        factors: for the attention that input tokens get, by their places, where it is not 1.
+        factors: for the attention of input tokens under control, by their places.
         n_start: input tokens that only stand for an empty prompt.
         picture_spans: of each picture, the place of its first token and the one behind its last;
             these tokens have no text.

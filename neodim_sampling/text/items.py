@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from neodim_sampling.errors import InvalidParams
 from neodim_sampling.prompt_items import IdsItem, ImageItem, PromptItem, TextControl, TextItem
 from neodim_sampling.text.codec import TextCodec
-from neodim_sampling.text.tiles import Area, Tiles, factor_of_area
+from neodim_sampling.text.tiles import Area, Tiles, factor_of_area, is_reached
 
 Span = tuple[int, int]
 """First character and the one after the last."""
@@ -22,7 +22,8 @@ class ReadItem:
         first: place of its first token among all of the prompt.
         ids: its tokens.
         spans: of a text, the characters that each token stands for, without spaces in front.
-        factors: by the place in `ids`, for the attention that a token gets, where it is not 1.
+        factors: for the attention of the tokens under control, by the place in `ids`; one of 1
+            keeps its token as it is.
         areas: of a picture, the part of it that each token stands for.
     """
 
@@ -57,7 +58,7 @@ class ReadPrompt:
 
     @property
     def factors(self) -> dict[int, float]:
-        """Factors that are not 1, by the place among all tokens."""
+        """Factors of the tokens under control, by the place among all tokens."""
         return {
             item.first + place: factor
             for item in self.items
@@ -108,23 +109,26 @@ def read_items(
 
 
 def _read_picture(item: ImageItem, first: int, tiles: Tiles) -> ReadItem:
-    factors = [factor_of_area(each, item.controls) for each in tiles.areas]
+    factors = {
+        place: factor_of_area(area, item.controls)
+        for place, area in enumerate(tiles.areas)
+        if is_reached(area, item.controls)
+    }
     ids = (tiles.token,) * len(tiles.areas)
-    return ReadItem(first, ids, (), _not_one(factors), tiles.areas)
+    return ReadItem(first, ids, (), factors, tiles.areas)
 
 
 def _read_item(codec: TextCodec, item: TextItem | IdsItem, first: int) -> ReadItem:
     if isinstance(item, TextItem):
         ids, spans = codec.encode_with_spans(item.text)
         spans = [_without_spaces(item.text, each) for each in spans]
-        factors = [_factor_of_span(each, item.controls) for each in spans]
-        return ReadItem(first, tuple(ids), tuple(spans), _not_one(factors))
+        return ReadItem(first, tuple(ids), tuple(spans), factors_of_spans(spans, item.controls))
     if item.ids and (max(item.ids) >= codec.n_vocab or min(item.ids) < 0):
         raise InvalidParams("prompt", f"token ids are from 0 to {codec.n_vocab - 1}")
-    factors = [1.0] * len(item.ids)
+    by_place: dict[int, float] = {}
     for control in item.controls:
-        factors[control.index] *= control.factor
-    return ReadItem(first, item.ids, (), _not_one(factors))
+        by_place[control.index] = by_place.get(control.index, 1.0) * control.factor
+    return ReadItem(first, item.ids, (), by_place)
 
 
 def _without_spaces(text: str, span: Span) -> Span:
@@ -134,23 +138,19 @@ def _without_spaces(text: str, span: Span) -> Span:
     return span if n_spaces == stop - start else (start + n_spaces, stop)
 
 
-def _factor_of_span(span: Span, controls: Sequence[TextControl]) -> float:
-    """What all controls together make of a token's attention.
+def _factor_of_span(span: Span, controls: Sequence[TextControl]) -> float | None:
+    """What all controls together make of a token's attention; None where there is none on it.
 
     One that covers a part of the token counts in proportion, unless it says otherwise.
     """
     start, stop = span
-    factor = 1.0
+    factor: float | None = None
     for control in controls:
         n_shared = min(stop, control.start + control.length) - max(start, control.start)
         if n_shared > 0:
             share = 1.0 if control.is_complete else n_shared / (stop - start)
-            factor *= 1 + (control.factor - 1) * share
+            factor = (1.0 if factor is None else factor) * (1 + (control.factor - 1) * share)
     return factor
-
-
-def _not_one(factors: Sequence[float]) -> Mapping[int, float]:
-    return {place: factor for place, factor in enumerate(factors) if factor != 1}
 
 
 def factors_of_spans(spans: Sequence[Span], controls: Sequence[TextControl]) -> Mapping[int, float]:
@@ -161,6 +161,7 @@ def factors_of_spans(spans: Sequence[Span], controls: Sequence[TextControl]) -> 
         controls: on characters of the same text.
 
     Returns:
-        Factors by the token's place, where they are not 1.
+        Factors by the place of the token, where one reaches it.
     """
-    return _not_one([_factor_of_span(each, controls) for each in spans])
+    factors = (_factor_of_span(each, controls) for each in spans)
+    return {place: factor for place, factor in enumerate(factors) if factor is not None}

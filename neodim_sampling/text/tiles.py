@@ -65,6 +65,11 @@ def factor_of_area(area: Area, controls: Sequence[AreaControl]) -> float:
     return factor
 
 
+def is_reached(area: Area, controls: Sequence[AreaControl]) -> bool:
+    """Whether any control is on an area."""
+    return any(_covered(area, each) >= NEGLIGIBLE for each in controls)
+
+
 def _covered(area: Area, control: AreaControl) -> float:
     """The share of an area that a control covers."""
     width = _shared(area.left, area.width, control.left, control.width)

@@ -57,7 +57,7 @@ class TextToRead:
     Args:
         ids: its tokens, at least one.
         question: what is to be found out of it.
-        factors: for the attention that tokens get, by their places, where it is not 1.
+        factors: for the attention of tokens under control, by their places.
         attention: how those act.
         pictures: what of it is no text.
     """

@@ -53,7 +53,9 @@ def explain(
     changed = [_multiplied(plain, each.factors) for each in (*parts, *earlier)]
     text = target.to_read(plain)
     # A part that changes nothing is not read again, so its score is exactly 0.
-    variants = [dataclasses.replace(text, factors=each) for each in changed if each != plain]
+    variants = [
+        dataclasses.replace(text, factors=each) for each in changed if not _is_same(each, plain)
+    ]
     texts = [text, *variants]
     read = passes.run(texts, _log_probs)
     if read is None:
@@ -61,7 +63,7 @@ def explain(
     base, *others = read
     left = iter(others)
     found = [
-        _Found(part, _differences(base, base if factors == plain else next(left)))
+        _Found(part, _differences(base, base if _is_same(factors, plain) else next(left)))
         for part, factors in zip((*parts, *earlier), changed, strict=True)
     ]
     return ExplanationResult(
@@ -113,10 +115,14 @@ def _earlier_tokens(job: ExplanationJob, target: Target) -> list[Part]:
 
 
 def _multiplied(one: Mapping[int, float], other: Mapping[int, float]) -> Mapping[int, float]:
-    """Both factors on each token, where together they are not 1."""
+    """Both factors on each token that either is on."""
     places = {*one, *other}
-    both = {place: one.get(place, 1.0) * other.get(place, 1.0) for place in places}
-    return {place: factor for place, factor in both.items() if factor != 1}
+    return {place: one.get(place, 1.0) * other.get(place, 1.0) for place in places}
+
+
+def _is_same(factors: Mapping[int, float], plain: Mapping[int, float]) -> bool:
+    """Whether factors, on these tokens at least, are those that are there anyway."""
+    return all(plain.get(place, 1.0) == factor for place, factor in factors.items())
 
 
 def _log_probs(generation: Generation) -> list[float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isqrt
 
 from neodim_sampling.prompt_items import IdsItem, ImageItem, PromptItem, TextControl
 from neodim_sampling.text.items import ReadItem, Span, factors_of_spans
@@ -24,6 +25,9 @@ WANTED_PARTS = 30
 COMMON = (Granularity.TOKEN, Granularity.WORD, Granularity.SENTENCE, Granularity.PARAGRAPH)
 """Granularities to choose from then, the finest first."""
 
+TILES_OF_A_SIDE = {Granularity.TOKEN: 1, Granularity.WORD: 2, Granularity.SENTENCE: 4}
+"""Tiles that a part of a picture is wide and high; where none is named, it is all of them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Part:
@@ -31,7 +35,7 @@ class Part:
 
     Args:
         item: which of the prompt's items it belongs to.
-        factors: for the attention of its tokens, by the place among all, where they are not 1.
+        factors: for the attention of its tokens, by the place among all.
         told: how it is told, with a score of 0.
     """
 
@@ -43,7 +47,8 @@ class Part:
 def cut_prompt(job: ExplanationJob, read: Sequence[ReadItem]) -> list[Part]:
     """The parts of a job's prompt, in their order.
 
-    Token ids, and the tiles of pictures, are always parts by themselves.
+    Token ids are always parts by themselves. Of a picture, words are two tiles wide and high,
+    sentences four; otherwise, unless its tokens are asked for, it is one part.
 
     Args:
         job: its prompt, and how that is cut.
@@ -81,15 +86,32 @@ def _cut_item(
     if isinstance(item, IdsItem):
         return [place.part({n: job.factor}, IdScore(score=0.0)) for n in range(len(item.ids))]
     if isinstance(item, ImageItem):
-        return [
-            place.part({n: job.factor}, _told_area(each))
-            for n, each in enumerate(place.tokens.areas)
-        ]
+        return _blocks(job, TILES_OF_A_SIDE.get(granularity), place)
     if granularity is Granularity.TOKEN:
         return _tokens(job, place)
     return [
         place.part(_factors(job, place, span), _told(span))
         for span in text_spans(item.text, granularity, job.delimiter)
+    ]
+
+
+def _blocks(job: ExplanationJob, n_tiles: int | None, place: Place) -> list[Part]:
+    """The squares of a picture that have so many tiles a side, or what the edge leaves of them.
+
+    Args:
+        job: what was asked for.
+        n_tiles: None = all there are.
+        place: the picture's, whose tiles come row by row.
+    """
+    areas = place.tokens.areas
+    n_side = isqrt(len(areas))
+    size = n_side if n_tiles is None else n_tiles
+    blocks: dict[tuple[int, int], list[int]] = {}
+    for n in range(len(areas)):
+        blocks.setdefault((n // n_side // size, n % n_side // size), []).append(n)
+    return [
+        place.part(dict.fromkeys(tiles, job.factor), _told_area(areas[tiles[0]], areas[tiles[-1]]))
+        for tiles in blocks.values()
     ]
 
 
@@ -118,5 +140,12 @@ def _told(span: Span) -> TextScore:
     return TextScore(start=start, length=stop - start, score=0.0)
 
 
-def _told_area(area: Area) -> AreaScore:
-    return AreaScore(left=area.left, top=area.top, width=area.width, height=area.height, score=0.0)
+def _told_area(first: Area, last: Area) -> AreaScore:
+    """The rectangle from one tile to another."""
+    return AreaScore(
+        left=first.left,
+        top=first.top,
+        width=last.left + last.width - first.left,
+        height=last.top + last.height - first.top,
+        score=0.0,
+    )

@@ -17,7 +17,7 @@ class Pools:
         n_tokens: of the text.
         layers: which states are pooled.
         poolings: how.
-        factors: of attention, by the token's place, where they are not 1: a mean weighs states by
+        factors: of attention, by the place of the token, 1 where none is: a mean weighs states by
             them, unless all are 0.
     """
 
