@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 from reading_jobs import ReadingEngine, prompt
@@ -41,9 +42,10 @@ def prepare(text: TextToRead, sink: Sink) -> Generation:
     row = SamplingRow(settings=settings, input_ids=list(ids), n_preamble=0, seed=0)
     job = TextJob(model="m", prompt=PlainPrompt(ids=ids), max_new_tokens=0, seed=0)
     fitted = FittedPrompt(ids, 0, "", "", len(ids), len(ids), len(ids))
-    # Stands in for an `IncrementalDecoder`, which would want a tokenizer.
+    # These stand in for what would want a tokenizer; nothing is told of the prompt's tokens.
     sequence = TextSequence(row, Speller(), StopChecker(None))  # type: ignore[arg-type]
-    return Generation(job, fitted, 0, [sequence], sink, text.question)
+    nobody: Any = None
+    return Generation(job, fitted, 0, [sequence], sink, nobody, text.question)
 
 
 def n_scored(generation: Generation) -> list[float]:
