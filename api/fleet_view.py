@@ -27,6 +27,14 @@ class FleetView:
         """The models that workers serve or load, with what they make, by name."""
         return {card.model: card.kind for card in sorted(self._known(), key=lambda c: c.model)}
 
+    def reads_pictures(self) -> bool:
+        """Whether there is a worker whose prompts may have pictures.
+
+        Raises:
+            redis.RedisError: Redis does not answer.
+        """
+        return any(card.reads_pictures for card in self._known())
+
     def workers(self, model: str) -> list[WorkerCard]:
         """Every worker of the model.
 

@@ -11,10 +11,16 @@ from api import stopping
 from api.fleet_view import FleetView
 from api.protocols import Protocol
 from api.settings import Settings
-from workers.contract.errors import InvalidParams, ModelLoading, QueueUnavailable, UnknownModel
+from workers.contract.errors import (
+    InvalidParams,
+    MissingCapability,
+    ModelLoading,
+    QueueUnavailable,
+    UnknownModel,
+)
 from workers.contract.fleet import WorkerKind
 from workers.contract.image_job import ImageJob
-from workers.contract.job_body import Job
+from workers.contract.job_body import Job, has_pictures
 from workers.contract.job_record import JobRecord
 from workers.contract.registrations import CALLS
 from workers.contract.store import JobStore
@@ -141,10 +147,12 @@ class Submission:
         raise UnknownModel(f"{model[:100]!r} is not served here; {known}")
 
     def _check_fits(self, job: Job) -> None:
-        """Refuse what no worker could ever run; pictures were checked against the settings."""
+        """Refuse what no worker could ever run; pictures to draw were checked by the settings."""
+        cards = self._fleet.ready(job.model)
+        if has_pictures(job) and cards and not any(card.reads_pictures for card in cards):
+            raise MissingCapability(f"prompt: the model {job.model} does not read pictures")
         if not isinstance(job, TextJob):
             return
-        cards = self._fleet.ready(job.model)
         slots = max((card.slots for card in cards), default=self._settings.slots)
         longest = max((card.max_length for card in cards), default=self._settings.max_length)
         if job.n_sequences > slots and not job.has_independent_sequences:

@@ -169,6 +169,11 @@ class ItemsPrompt(msgspec.Struct, frozen=True, kw_only=True, tag="items", omit_d
     echo: bool = False
     is_changed: bool = False
 
+    @property
+    def has_pictures(self) -> bool:
+        """Whether any item is a picture."""
+        return any(isinstance(each, ImageItem) for each in self.items)
+
 
 def _check_factor(factor: float) -> None:
     if not 0 <= factor < math.inf:

@@ -100,6 +100,7 @@ class WorkerHost(ABC):
         self._sweeper = Sweeper(self._redis, self._store, self._fleet, self._tickets, name)
         self._state = WorkerState.LOADING
         self._max_length = 0
+        self._reads_pictures = False
         self._stopped = threading.Event()
         self._threads = [
             threading.Thread(target=self._every, args=(BEAT_S, self._beat), name="heartbeat"),
@@ -242,6 +243,7 @@ class WorkerHost(ABC):
             step=self._engine.n_turns if self._engine is not None else 0,
             kind=self.kind,
             cid=self._cid,
+            reads_pictures=self._reads_pictures,
         )
 
     def _tell_of_other_models(self) -> None:

@@ -53,6 +53,7 @@ class TextHost(WorkerHost):
             model.slots,
             model.max_length,
         )
+        self._reads_pictures = loaded.eye is not None
         self._codec = TextCodec(loaded.tokenizer)
         self._tokenizer_file = tokenizer_file(loaded.tokenizer)
         self._preparer = preparer_of(loaded, self._codec, settings.slots)

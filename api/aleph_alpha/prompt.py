@@ -205,7 +205,9 @@ def _crop(picture: Picture, read: Mapping[str, Any]) -> Crop | None:
     if x is None or y is None or size is None:
         raise InvalidParams("x", "is needed together with y and size, for a crop")
     width, height = picture.size
-    if x + size > width or y + size > height:
+    # Where the file says that it is to be looked at sideways, which only a worker can see, they
+    # are the other way round.
+    if not any(x + size <= w and y + size <= h for w, h in ((width, height), (height, width))):
         problem = f"the square from {x}, {y} on, {size} wide, is not within {width} x {height}"
         raise InvalidParams("size", f"{problem} pixels")
     return Crop(x=x, y=y, size=size)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from flask import Response, request
+from flask import Response
 from flask_smorest import Blueprint
 
 from api import synchronous
 from api.aleph_alpha.errors import AlephAlphaErrorSchema, error_status, render_error
 from api.aleph_alpha.paths import with_version
+from api.aleph_alpha.prompt_body import read_prompt_body
 from api.aleph_alpha.reading_adapter import (
     load_batch,
     load_embedding,
@@ -41,7 +42,6 @@ from api.aleph_alpha.reading_schema import (
 )
 from api.documentation import document
 from api.jobs.schema import JobSchema
-from api.json_body import read_json
 from api.protocols import Protocol, Room
 
 EVALUATION = Protocol(name="aleph_alpha_evaluation", load=load_evaluation, render=render_evaluation)
@@ -78,7 +78,7 @@ _ERRORS: Mapping[tuple[int, ...], Any] = {(400, 401, 404, 409, 500, 503): AlephA
 )
 def evaluate() -> Response:
     """Tell how likely a text is behind a prompt."""
-    return synchronous.call(EVALUATION, read_json(request))
+    return synchronous.call(EVALUATION, read_prompt_body())
 
 
 @document(
@@ -97,7 +97,7 @@ def explain() -> Response:
 
     The model reads prompt and text once as they are, and once for each part that is looked at.
     """
-    return synchronous.call(EXPLANATION, read_json(request))
+    return synchronous.call(EXPLANATION, read_prompt_body())
 
 
 @document(
@@ -113,7 +113,7 @@ def explain() -> Response:
 )
 def embed() -> Response:
     """Tell the states of a model's layers when it has read a prompt."""
-    return synchronous.call(EMBEDDING, read_json(request))
+    return synchronous.call(EMBEDDING, read_prompt_body())
 
 
 @document(
@@ -129,7 +129,7 @@ def embed() -> Response:
 )
 def semantic_embed() -> Response:
     """Tell a vector for the meaning of a text; for models that were trained to."""
-    return synchronous.call(SEMANTIC, read_json(request))
+    return synchronous.call(SEMANTIC, read_prompt_body())
 
 
 @document(
@@ -145,7 +145,7 @@ def semantic_embed() -> Response:
 )
 def batch_semantic_embed() -> Response:
     """The same of several texts."""
-    return synchronous.call(BATCH, read_json(request))
+    return synchronous.call(BATCH, read_prompt_body())
 
 
 ROOM = Room(

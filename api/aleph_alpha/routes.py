@@ -9,6 +9,7 @@ from api import synchronous
 from api.aleph_alpha.adapter import completion_job, load_completion, read_completion, renamed
 from api.aleph_alpha.errors import AlephAlphaErrorSchema, error_status, render_error
 from api.aleph_alpha.paths import NOT_OFFERED, with_version
+from api.aleph_alpha.prompt_body import read_prompt_body
 from api.aleph_alpha.renderer import render_completion
 from api.aleph_alpha.schema import AlephAlphaAnswerSchema, AlephAlphaCompletionSchema
 from api.aleph_alpha.stream import CompletionWriter
@@ -16,7 +17,6 @@ from api.answer_stream import answer_stream
 from api.connection import Connection
 from api.documentation import document
 from api.jobs.schema import JobSchema
-from api.json_body import read_json
 from api.preferences import parse_preference
 from api.protocols import Protocol, Room
 from api.replies import json_reply
@@ -47,7 +47,7 @@ def complete() -> Response:
     A client that leaves cancels its job, unless it sent `Prefer: respond-async` or
     `Prefer: wait=N` (seconds), by which the answer may be a job.
     """
-    body = read_json(request)
+    body = read_prompt_body()
     if parse_preference(request.headers.get("Prefer")).is_given:
         return synchronous.call(COMPLETION, body)
     fields = read_completion(body)

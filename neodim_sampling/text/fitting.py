@@ -24,6 +24,8 @@ class FittedPrompt:
         n_used_prompt: input tokens without the preamble's.
         factors: for the attention that input tokens get, by their places, where it is not 1.
         n_start: input tokens that only stand for an empty prompt.
+        picture_spans: of each picture, the place of its first token and the one behind its last;
+            these tokens have no text.
     """
 
     input_ids: tuple[int, ...]
@@ -35,6 +37,18 @@ class FittedPrompt:
     n_used_prompt: int
     factors: Mapping[int, float] = field(default_factory=dict)
     n_start: int = 0
+    picture_spans: tuple[tuple[int, int], ...] = ()
+
+    @property
+    def text_places(self) -> list[int]:
+        """Places of the input tokens that have a text: those of pictures are left out."""
+        are_shown = {place for span in self.picture_spans for place in range(*span)}
+        return [place for place in range(len(self.input_ids)) if place not in are_shown]
+
+    @property
+    def text_ids(self) -> list[int]:
+        """The tokens at those places."""
+        return [self.input_ids[place] for place in self.text_places]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from neodim_sampling.errors import InvalidParams
-from neodim_sampling.prompt_items import IdsItem, PromptItem, TextControl, TextItem
+from neodim_sampling.prompt_items import IdsItem, ImageItem, PromptItem, TextControl, TextItem
 from neodim_sampling.text.codec import TextCodec
+from neodim_sampling.text.tiles import Area, Tiles, factor_of_area
 
 Span = tuple[int, int]
 """First character and the one after the last."""
@@ -22,12 +23,19 @@ class ReadItem:
         ids: its tokens.
         spans: of a text, the characters that each token stands for, without spaces in front.
         factors: by the place in `ids`, for the attention that a token gets, where it is not 1.
+        areas: of a picture, the part of it that each token stands for.
     """
 
     first: int
     ids: tuple[int, ...]
     spans: tuple[Span, ...]
     factors: Mapping[int, float]
+    areas: tuple[Area, ...] = ()
+
+    @property
+    def stop(self) -> int:
+        """Place of the first token behind it."""
+        return self.first + len(self.ids)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,28 +64,41 @@ class ReadPrompt:
             for place, factor in item.factors.items()
         }
 
+    @property
+    def picture_spans(self) -> tuple[Span, ...]:
+        """Of each picture, the place of its first token and the one behind its last."""
+        return tuple((item.first, item.stop) for item in self.items if item.areas)
+
 
 def read_items(
-    codec: TextCodec, items: Sequence[PromptItem], eos_ids: Collection[int]
+    codec: TextCodec,
+    items: Sequence[PromptItem],
+    eos_ids: Collection[int],
+    tiles: Sequence[Tiles] = (),
 ) -> ReadPrompt:
-    """The tokens of a prompt of texts and ids.
+    """The tokens of a prompt of texts, ids and pictures.
 
     Texts are read one by one, special tokens spelt in them as such, and no token is added. Where
     there is none at all, the model reads the one that begins a text, or else one that ends one.
 
     Args:
         codec: the model's.
-        items: no pictures.
+        items: the prompt.
         eos_ids: ids that end a text of this model; may be empty.
+        tiles: what the pictures among the items become, in their order.
 
     Raises:
         InvalidParams: an id is not in the vocabulary, or nothing stands for an empty prompt.
     """
     found: list[ReadItem] = []
     n_before = 0
+    left = iter(tiles)
     for item in items:
-        found.append(_read_item(codec, item, n_before))
-        n_before += len(found[-1].ids)
+        if isinstance(item, ImageItem):
+            found.append(_read_picture(item, n_before, next(left)))
+        else:
+            found.append(_read_item(codec, item, n_before))
+        n_before = found[-1].stop
     if n_before:
         return ReadPrompt(tuple(found), ())
     starts = [each for each in (codec.start_id, *sorted(eos_ids)) if each is not None]
@@ -86,13 +107,18 @@ def read_items(
     return ReadPrompt(tuple(found), (starts[0],))
 
 
-def _read_item(codec: TextCodec, item: PromptItem, first: int) -> ReadItem:
+def _read_picture(item: ImageItem, first: int, tiles: Tiles) -> ReadItem:
+    factors = [factor_of_area(each, item.controls) for each in tiles.areas]
+    ids = (tiles.token,) * len(tiles.areas)
+    return ReadItem(first, ids, (), _not_one(factors), tiles.areas)
+
+
+def _read_item(codec: TextCodec, item: TextItem | IdsItem, first: int) -> ReadItem:
     if isinstance(item, TextItem):
         ids, spans = codec.encode_with_spans(item.text)
         spans = [_without_spaces(item.text, each) for each in spans]
         factors = [_factor_of_span(each, item.controls) for each in spans]
         return ReadItem(first, tuple(ids), tuple(spans), _not_one(factors))
-    assert isinstance(item, IdsItem), "pictures are read elsewhere"
     if item.ids and (max(item.ids) >= codec.n_vocab or min(item.ids) < 0):
         raise InvalidParams("prompt", f"token ids are from 0 to {codec.n_vocab - 1}")
     factors = [1.0] * len(item.ids)

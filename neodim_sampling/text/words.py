@@ -1,4 +1,4 @@
-"""How a word of the word lists is spelt in tokens, wherever in a text it stands."""
+"""How the words and texts that a request lists are spelt in tokens, wherever they stand."""
 
 from __future__ import annotations
 

@@ -22,15 +22,21 @@ from neodim_client import (
     CompletionRequest,
     CompletionResponse,
     DetokenizationRequest,
+    EmbeddingRequest,
+    EvaluationRequest,
+    ExplanationRequest,
     GenerateRequest,
     JobEnded,
     JobFailed,
     JobState,
     Prompt,
+    PromptGranularity,
     RequestRejected,
     StreamChunk,
     StreamSummary,
     TextAdded,
+    TextControl,
+    TextScore,
     TokenizationRequest,
     UnknownModel,
 )
@@ -208,6 +214,40 @@ def test_tokens_are_those_that_completions_are_made_of(client: Client) -> None:
     assert client.detokenize(DetokenizationRequest(told.token_ids or ()), MODEL).result == TEXT
     assert client.complete(by_ids, MODEL) == client.complete(asked, MODEL)
     assert client.complete(asked, MODEL).completions[0].completion == TEXT
+
+
+def test_control_of_a_word_changes_what_is_likely_behind_it(client: Client) -> None:
+    def likelihood(*controls: TextControl) -> float:
+        asked = EvaluationRequest(Prompt.from_text(TEXT, controls), " The cat")
+        return client.evaluate(asked, MODEL).result.log_probability
+
+    start = TEXT.index("cat")
+    plain = likelihood()
+
+    assert likelihood(TextControl(start, 3, factor=1.0)) == plain
+    assert abs(likelihood(TextControl(start, 3, factor=0.0)) - plain) > 1e-4
+
+
+def test_explanation_scores_the_words_of_the_prompt(client: Client) -> None:
+    asked = ExplanationRequest(PROMPT, " cat", prompt_granularity=PromptGranularity.WORD)
+
+    (explanation,) = client.explain(asked, MODEL).explanations
+
+    parts, of_target = explanation.items
+    scored = [each for each in parts.scores if isinstance(each, TextScore)]
+    assert [TEXT[each.start :][: each.length] for each in scored] == TEXT.split()
+    assert (of_target.type, of_target.scores) == ("target", ())
+
+
+def test_embedding_is_the_same_at_once_and_as_a_job(client: Client) -> None:
+    asked = EmbeddingRequest(PROMPT, layers=[0, -1], pooling=["mean", "last_token"])
+
+    answer = client.embed(asked, MODEL)
+
+    job = client.jobs.wait(client.jobs.submit(asked, model=MODEL))
+    assert job.answer() == answer
+    assert {layer for layer, _ in answer.embeddings} == {"layer_0", "layer_2"}
+    assert len(answer.embeddings["layer_0", "mean"]) > 1
 
 
 def test_models_and_version_are_told(client: Client) -> None:

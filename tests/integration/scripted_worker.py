@@ -47,10 +47,17 @@ class ScriptedWorker:
         max_length: what its card says.
         slots: what its card says.
         hands: jobs that it does at a time.
+        reads_pictures: what its card says.
     """
 
     def __init__(
-        self, redis_url: str, *, max_length: int = 512, slots: int = 4, hands: int = 1
+        self,
+        redis_url: str,
+        *,
+        max_length: int = 512,
+        slots: int = 4,
+        hands: int = 1,
+        reads_pictures: bool = False,
     ) -> None:
         client = connect(redis_url)
         self._fleet = Fleet(client)
@@ -66,6 +73,7 @@ class ScriptedWorker:
             host="nowhere",
             pid=1,
             started_ms=0,
+            reads_pictures=reads_pictures,
         )
         self._tokenizers = TokenizerStore(client)
         self._stop = threading.Event()

@@ -152,3 +152,15 @@ def test_a_job_is_no_stream(client):
     submission = {"protocol": "aleph_alpha", "request": body(stream=True)}
 
     assert "stream: must be false in a job" in client.post("/v1/jobs", json=submission).text
+
+
+@pytest.mark.parametrize(("reads_pictures", "status"), [(False, 400), (True, 200)])
+@pytest.mark.parametrize("path", [PATH, "/evaluate"])
+def test_a_body_may_be_longer_where_a_model_reads_pictures(redis_url, path, reads_pictures, status):
+    request = {**body("x" * 2000), "completion_expected": "y"}
+    with ScriptedWorker(redis_url, reads_pictures=reads_pictures):
+        client = make_client(redis_url, body_limit_bytes=1024, image_body_limit_bytes=4096)
+
+        response = client.post(path, json=request)
+
+    assert response.status_code == status, response.text

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from neodim_sampling.prompt_items import ItemsPrompt
 from workers.contract.image_job import ImageJob, ImageResult
 from workers.contract.reading_job import (
     EmbeddingJob,
@@ -80,6 +81,14 @@ def n_expected(job: Job) -> int:
     if isinstance(job, ImageJob):
         return job.n_expected_steps
     return job.n_expected_tokens if isinstance(job, TextJob) else 0
+
+
+def has_pictures(job: Job) -> bool:
+    """Whether a model that reads pictures is needed for it."""
+    if isinstance(job, ImageJob):
+        return False
+    prompts = job.prompts if isinstance(job, EmbeddingJob) else (job.prompt,)
+    return any(isinstance(each, ItemsPrompt) and each.has_pictures for each in prompts)
 
 
 def _decode(body: bytes, types: Mapping[str, Any]) -> Any:

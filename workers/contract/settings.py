@@ -134,7 +134,7 @@ class Settings:
     )
     image_body_limit_bytes: int = _option(
         16 * 1024 * 1024,
-        "largest request body under /v1/images, which may carry pictures",
+        "largest request body under /v1/images, and of prompts where a model reads pictures",
         group="images",
         low=1024,
         high=2**30,

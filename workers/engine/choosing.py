@@ -13,7 +13,7 @@ from workers.engine.likelihood import likelihoods
 from workers.engine.sequence import Scores, Sequence
 from workers.engine.text_model import TextModel
 
-LIKELIEST = 64
+LIKELIEST = 32
 """Tokens that are looked at at once for excluded texts, after one was turned down."""
 
 

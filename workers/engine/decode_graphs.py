@@ -93,7 +93,9 @@ class DecodeGraphs:
     def can_read(self, runs: Sequence[Run]) -> bool:
         """Whether these are what recorded steps do: single tokens, and no factors of attention."""
         mode = self._cache.factors.mode
-        return all(len(run.tokens) == 1 and mode(run.slot) is None for run in runs)
+        return all(
+            len(run.tokens) == 1 and not run.insets and mode(run.slot) is None for run in runs
+        )
 
     def read(self, runs: Sequence[Run]) -> Tensor:
         """[B, H], the last hidden states of single tokens of distinct rows."""

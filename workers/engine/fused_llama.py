@@ -84,6 +84,7 @@ class FusedLlama(TextModel):
         order = sorted(range(len(runs)), key=lambda i: (len(runs[i].tokens) > 1, runs[i].slot))
         n_single = sum(len(run.tokens) == 1 for run in runs)
         ordered = [runs[i] for i in order]
+        lengths = [len(run.tokens) for run in ordered]
         inner = {layer for run in runs for layer in run.layers} - {self.n_layers}
         kept: dict[int, Tensor] = {}
         if self._graphs is not None and not inner and self._graphs.can_read(ordered):
@@ -91,9 +92,10 @@ class FusedLlama(TextModel):
         else:
             tokens = [token for run in ordered for token in run.tokens]
             attention = RunsAttention(self.cache, ordered[:n_single], ordered[n_single:])
-            ids = torch.tensor(tokens, device=self.device)
-            hidden = self._forward(ids, attention, inner, kept)
-        lengths = [len(run.tokens) for run in ordered]
+            x = self._embeddings(torch.tensor(tokens, device=self.device))
+            if any(run.insets for run in ordered):
+                self._put_insets(ordered, x.split(lengths))
+            hidden = self._compute(x, attention, inner, kept)
         by_layer = {
             layer: dict(zip(order, each.split(lengths), strict=True))
             for layer, each in (*kept.items(), (self.n_layers, hidden))
@@ -112,22 +114,25 @@ class FusedLlama(TextModel):
         hidden = self._forward(candidates, attention)
         return self._head(hidden).float(), hidden, attention
 
-    def _forward(
+    def _forward(self, tokens: Tensor, attention: AttentionPass) -> Tensor:
+        """[N, H], the last hidden states of [N] tokens."""
+        return self._compute(self._embeddings(tokens), attention)
+
+    def _compute(
         self,
-        tokens: Tensor,
+        x: Tensor,
         attention: AttentionPass,
         inner: Collection[int] = (),
         kept: MutableMapping[int, Tensor] | None = None,
     ) -> Tensor:
-        """[N, H], the last hidden states of [N] tokens.
+        """[N, H], the last hidden states behind embeddings.
 
         Args:
-            tokens: ids.
+            x: [N, H], the embeddings.
             attention: to what each of them may see.
             inner: layers in front of the last whose states are wanted too.
             kept: gets those; None where none are wanted.
         """
-        x = self._embeddings(tokens)
         turns = self._turns[attention.positions, None]
         for n, (layer, rows) in enumerate(zip(self._layers, self.cache.rows, strict=True)):
             if kept is not None and n in inner:

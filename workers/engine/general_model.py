@@ -55,7 +55,8 @@ class GeneralModel(TextModel):
             self.cache, [run.slot for run in runs], [run.start for run in runs], longest
         )
         ids = torch.tensor(padded, device=self.device)
-        layers = self._forward(ids, view, tells_layers=any(run.layers for run in runs))
+        inputs = self._inputs(ids, runs)
+        layers = self._forward(view, tells_layers=any(run.layers for run in runs), **inputs)
         return [
             {layer: layers[layer][row, : len(run.tokens)] for layer in (self.n_layers, *run.layers)}
             for row, run in enumerate(runs)
@@ -67,23 +68,31 @@ class GeneralModel(TextModel):
     ) -> tuple[Tensor, Tensor, CandidatesView]:
         """Read each of several possible next tokens of one row; nothing is kept yet."""
         view = CandidatesView(self.cache, slot, start, candidates.tolist())
-        hidden = self._forward(candidates[:, None], view)[self.n_layers][:, 0]
+        hidden = self._forward(view, input_ids=candidates[:, None])[self.n_layers][:, 0]
         return self._head(hidden).float(), hidden, view
 
+    def _inputs(self, ids: Tensor, runs: Sequence[Run]) -> dict[str, Tensor]:
+        """Tokens [B, T] as the body takes them: as they are, or looked up where one has insets."""
+        if not any(run.insets for run in runs):
+            return {"input_ids": ids}
+        embeddings = self._embeddings(ids)
+        self._put_insets(runs, embeddings)
+        return {"inputs_embeds": embeddings}
+
     def _forward(
-        self, ids: Tensor, view: RowsView | CandidatesView, *, tells_layers: bool = False
+        self, view: RowsView | CandidatesView, *, tells_layers: bool = False, **inputs: Tensor
     ) -> Mapping[int, Tensor]:
         """Hidden states [B, T, H] of [B, T] tokens: of every layer, or of the last alone."""
         self.cache.show(view)
         positions = {"position_ids": view.positions} if self._has_positions else {}
         with scaling_scores(self._body.config, view.scales, view.mask.dtype):
             reply = self._body(
-                input_ids=ids,
                 attention_mask=view.mask,
                 cache=self.cache,
                 use_cache=True,
                 output_hidden_states=tells_layers,
                 return_dict=True,
+                **inputs,
                 **positions,
             )
         return dict(enumerate(reply.hidden_states or ())) | {self.n_layers: reply.last_hidden_state}

@@ -102,12 +102,18 @@ class Generation:
 
     @cached_property
     def echo(self) -> tuple[TokenScore, ...] | None:
-        """The prompt's tokens, where they are asked for; to be looked at once all are known."""
+        """The prompt's tokens, where they are asked for; to be looked at once all are known.
+
+        Pictures are not told of.
+        """
         if not self.job.echoes:
             return None
-        n_start = self.fitted.n_start
-        known = [None, *self.prompt_likelihoods][n_start:]
-        return self._teller.tell_all(self.fitted.input_ids[n_start:], known)
+        ids, known = self.fitted.input_ids, [None, *self.prompt_likelihoods]
+        places = self.fitted.text_places[self.fitted.n_start :]
+        return self._teller.tell_all(
+            [ids[place] for place in places],
+            [known[place] for place in places if place < len(known)],
+        )
 
     @property
     def to_read(self) -> list[Sequence]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from workers.engine.generation import Generation
+from workers.engine.pictures import embedding_of, numbered
 from workers.engine.reading import PromptReading
 from workers.engine.slot_pool import SlotPool
 from workers.engine.text_model import TextModel
@@ -27,11 +28,12 @@ class Prefill:
             first, *others = reading.sequences
             for each in reading.sequences:
                 if each.control is not None:
-                    each.control.learn(each.row.input_ids, self._model.embed)
+                    ids = numbered(each.row.input_ids, each.pictures)
+                    each.control.learn(ids, embedding_of(self._model.embed, each.pictures))
             # The row may hold those whose states, which it does not keep, nobody needs.
             n_unasked = generation.n_unasked
             n_known = len(reading.tokens) if n_unasked is None else n_unasked + 1
-            known = reading.tokens[:n_known]
+            known = first.names[:n_known]
             reading.n_read = self._slots.give(first, known)
             for other in others:
                 self._slots.give(other, [])

@@ -6,26 +6,24 @@ Runs in the threads of the tasks, so that tokenising never holds up the engine.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 
-from neodim_sampling.errors import InvalidParams, PromptTooLong
-from neodim_sampling.prompt_items import ImageItem, ItemsPrompt
-from neodim_sampling.prompts import ChatMessage, ChatPrompt, PlainPrompt, PreamblePrompt
+from neodim_sampling.errors import InvalidParams
+from neodim_sampling.prompt_items import ItemsPrompt
+from neodim_sampling.prompts import ChatMessage, PlainPrompt
 from neodim_sampling.row import RowSettings, SamplingRow, TokenConstraints
 from neodim_sampling.text.codec import TextCodec
 from neodim_sampling.text.constraint_words import resolve_constraints, resolve_penalties
 from neodim_sampling.text.decoder import IncrementalDecoder
 from neodim_sampling.text.exclusions import ExcludedTexts
-from neodim_sampling.text.fitting import FittedPrompt, fit_prompt
-from neodim_sampling.text.items import ReadPrompt, read_items
-from neodim_sampling.text.plain import plain_ids, whole_prompt
+from neodim_sampling.text.fitting import FittedPrompt
 from neodim_sampling.text.stops import StopChecker
-from workers.contract.errors import MissingCapability
 from workers.contract.text_job import TextJob
 from workers.contract.text_result import TextDelta
 from workers.engine.attention_control import AttentionControl
 from workers.engine.generation import Generation, Sink
 from workers.engine.parts import JoinedSinks
+from workers.engine.pictures import Eye, PlacedPicture
+from workers.engine.prompt_fitter import PromptFitter
 from workers.engine.questions import TextToRead
 from workers.engine.sequence import Sequence as GrowingSequence
 from workers.engine.telling import TokenTeller
@@ -45,6 +43,7 @@ class Preparer:
         n_vocab: tokens that may be generated at all.
         slots: sequences that the engine runs at once.
         max_length: tokens that one sequence may have.
+        eye: sees pictures for the model; None = it reads none.
     """
 
     def __init__(
@@ -56,13 +55,16 @@ class Preparer:
         n_vocab: int,
         slots: int,
         max_length: int,
+        eye: Eye | None = None,
     ) -> None:
+        self.fitter = PromptFitter(
+            codec, render_chat, eos_ids=eos_ids, max_length=max_length, eye=eye
+        )
+        """Reads the prompts."""
         self._codec = codec
-        self._render_chat = render_chat
         self._eos_ids = eos_ids
         self._n_vocab = n_vocab
         self._slots = slots
-        self._max_length = max_length
 
     def prepare(self, job: TextJob, made: Mapping[int, TextDelta], sink: Sink) -> Generation:
         """A generation of the job that goes on where an earlier attempt stopped.
@@ -77,7 +79,7 @@ class Preparer:
         """
         if job.n_sequences > self._slots:
             raise InvalidParams("sequences_count", f"must be at most {self._slots} on this worker")
-        return self._part(job, range(job.n_sequences), made, sink)
+        return self._part(job, self.fitter.fit(job), range(job.n_sequences), made, sink)
 
     def prepare_parts(
         self, job: TextJob, made: Mapping[int, TextDelta], sink: Sink
@@ -91,20 +93,25 @@ class Preparer:
             return [self.prepare(job, made, sink)]
         size = max(1, self._slots // PARTS_AT_ONCE)
         starts = range(0, job.n_sequences, size)
-        joined = JoinedSinks(sink)
+        joined, read = JoinedSinks(sink), self.fitter.fit(job)
         for start in starts:
             indexes = range(start, min(start + size, job.n_sequences))
             own = {index: each for index, each in made.items() if index in indexes}
-            joined.generations.append(self._part(job, indexes, own, joined.open()))
+            joined.generations.append(self._part(job, read, indexes, own, joined.open()))
         return joined.generations
 
     def _part(
-        self, job: TextJob, indexes: Sequence[int], made: Mapping[int, TextDelta], sink: Sink
+        self,
+        job: TextJob,
+        read: tuple[FittedPrompt, Sequence[PlacedPicture]],
+        indexes: Sequence[int],
+        made: Mapping[int, TextDelta],
+        sink: Sink,
     ) -> Generation:
         """A generation of some of the job's sequences."""
         self._check_ids(job)
-        fitted = self._fit(job)
-        max_new_tokens = self._room(job, len(fitted.input_ids))
+        fitted, pictures = read
+        max_new_tokens = self.fitter.room(job, len(fitted.input_ids))
         settings = self._settings(job)
         teller = TokenTeller(self._codec, is_raw=job.is_raw)
         attention = job.prompt.attention if isinstance(job.prompt, ItemsPrompt) else None
@@ -118,13 +125,14 @@ class Preparer:
                     seed=job.seed,
                     sequence=index,
                 ),
-                IncrementalDecoder(teller.codec, fitted.input_ids),
+                IncrementalDecoder(teller.codec, fitted.text_ids),
                 StopChecker(job.stops),
                 ends_at_match=job.stops is not None and job.stops.ends_each,
                 n_alternatives=(job.log_probs or 0) if job.needs_log_probs else None,
+                pictures=pictures,
                 teller=teller if job.tells_tokens or job.needs_log_probs else None,
                 control=control,
-                excluded=self._excluded(job, fitted.input_ids),
+                excluded=self._excluded(job, fitted.text_ids),
             )
             for index in indexes
         ]
@@ -149,6 +157,7 @@ class Preparer:
             SamplingRow(settings=settings, input_ids=list(text.ids), n_preamble=0, seed=0),
             IncrementalDecoder(self._codec, ()),
             StopChecker(None),
+            pictures=text.pictures,
             control=AttentionControl.of(text.factors, text.attention),
         )
         teller = TokenTeller(self._codec, is_raw=False)
@@ -159,67 +168,6 @@ class Preparer:
         if not limits.exclusions or limits.is_exclusion_first_only:
             return None
         return ExcludedTexts(self._codec, limits.exclusions, input_ids)
-
-    def _fit(self, job: TextJob) -> FittedPrompt:
-        """The prompt as the model reads it."""
-        if isinstance(job.prompt, PreamblePrompt):
-            assert job.max_new_tokens is not None, "prompts are cut to what is to be generated"
-            return fit_prompt(self._codec, job.prompt, job.max_new_tokens)
-        if isinstance(job.prompt, ChatPrompt):
-            text = self._render_chat(job.prompt.messages)
-            return whole_prompt(self._codec, self._codec.encode_bare(text))
-        if isinstance(job.prompt, ItemsPrompt):
-            return self._fit_items(job.prompt)
-        return whole_prompt(self._codec, plain_ids(self._codec, job.prompt, self._eos_ids))
-
-    def read_items(self, prompt: ItemsPrompt) -> ReadPrompt:
-        """The tokens of a prompt of items.
-
-        Raises:
-            RequestRejected: this model cannot read it.
-        """
-        if any(isinstance(each, ImageItem) for each in prompt.items):
-            raise MissingCapability("prompt: this model does not read pictures")
-        return read_items(self._codec, prompt.items, self._eos_ids)
-
-    def check_room(self, n_prompt: int, n_behind: int = 0) -> None:
-        """See that a prompt, and a text behind it, fit in a row.
-
-        Raises:
-            PromptTooLong: they do not.
-        """
-        if n_prompt + n_behind > self._max_length:
-            behind = f" and {n_behind} behind them" if n_behind else ""
-            raise PromptTooLong(
-                f"prompt: {n_prompt} input tokens{behind} do not fit in the {self._max_length} "
-                "tokens that this model can hold"
-            )
-
-    def _fit_items(self, prompt: ItemsPrompt) -> FittedPrompt:
-        read = self.read_items(prompt)
-        return replace(
-            whole_prompt(self._codec, read.ids),
-            factors=read.factors,
-            n_start=len(read.start_ids),
-        )
-
-    def _room(self, job: TextJob, n_input: int) -> int:
-        """Tokens that may be generated behind so many of input."""
-        wanted = 1 if job.max_new_tokens is None else job.max_new_tokens
-        if n_input + wanted > self._max_length:
-            raise PromptTooLong(
-                f"{self._too_large(job, n_input)}: {n_input} input tokens and {wanted} generated "
-                f"ones do not fit in the {self._max_length} tokens that this model can hold"
-            )
-        return self._max_length - n_input if job.max_new_tokens is None else wanted
-
-    def _too_large(self, job: TextJob, n_input: int) -> str:
-        """The field at fault where input and generated tokens do not fit together."""
-        if isinstance(job.prompt, PreamblePrompt):
-            return "max_total_tokens"
-        if n_input < self._max_length:
-            return "maximum_tokens" if isinstance(job.prompt, ItemsPrompt) else "max_tokens"
-        return "messages" if isinstance(job.prompt, ChatPrompt) else "prompt"
 
     def _check_ids(self, job: TextJob) -> None:
         """Refuse biases of tokens that are not in the vocabulary."""

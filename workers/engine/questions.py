@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from torch import Tensor
 
 from neodim_sampling.prompt_items import AttentionParams
+from workers.engine.pictures import PlacedPicture
 
 
 class StatePool(Protocol):
@@ -58,9 +59,11 @@ class TextToRead:
         question: what is to be found out of it.
         factors: for the attention that tokens get, by their places, where it is not 1.
         attention: how those act.
+        pictures: what of it is no text.
     """
 
     ids: tuple[int, ...]
     question: Question
     factors: Mapping[int, float] = field(default_factory=dict)
     attention: AttentionParams = field(default_factory=AttentionParams)
+    pictures: Sequence[PlacedPicture] = ()

@@ -13,6 +13,7 @@ from torch import Tensor
 from workers.contract.errors import EngineFailure
 from workers.engine.generation import Generation
 from workers.engine.likelihood import Likelihood, prompt_likelihoods
+from workers.engine.pictures import insets_of
 from workers.engine.sequence import Scores, Sequence
 from workers.engine.text_model import Run, TextModel
 
@@ -106,12 +107,13 @@ class PromptReading:
         """The next `chunk` tokens."""
         stop = self.n_read + self.chunk
         needs_scores = stop == len(self.tokens) and self.generation.max_new_tokens > 0
-        pool = self.generation.pool
+        first, pool = self.sequences[0], self.generation.pool
         run = Run(
-            self.sequences[0].held_slot,
+            first.held_slot,
             self.n_read,
             self.tokens[self.n_read : stop],
             needs_scores=needs_scores,
+            insets=insets_of(first.pictures, self.n_read, stop),
             layers=() if pool is None else pool.layers,
         )
         return [run]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence as SequenceOf
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -14,6 +15,7 @@ from neodim_sampling.text.stops import StopChecker, StopMatch
 from workers.contract.text_result import TextDelta, TokenScore
 from workers.engine.attention_control import AttentionControl
 from workers.engine.likelihood import Likelihood
+from workers.engine.pictures import PlacedPicture, told_apart
 from workers.engine.telling import TokenTeller
 
 
@@ -39,6 +41,7 @@ class Sequence:
         stops: looks for text that ends it.
         ends_at_match: whether such a text ends it, even while its siblings have none.
         n_alternatives: to tell of every token with its log-probability; None = neither.
+        pictures: what of its prompt is no text.
         teller: tells of every token; None = nothing is told of them.
         control: factors of attention for its tokens as keys; None = no factor differs from 1.
         excluded: watches for texts that may not appear; None = there are none.
@@ -52,12 +55,14 @@ class Sequence:
         *,
         ends_at_match: bool = False,
         n_alternatives: int | None = None,
+        pictures: SequenceOf[PlacedPicture] = (),
         teller: TokenTeller | None = None,
         control: AttentionControl | None = None,
         excluded: ExcludedTexts | None = None,
     ) -> None:
         self.row = row
         self.decoder = decoder
+        self.pictures = pictures
         self.excluded = excluded
         self.match: StopMatch | None = None
         self.is_end_of_text = False
@@ -93,9 +98,14 @@ class Sequence:
         return self.slot
 
     @property
+    def names(self) -> list[int]:
+        """Its tokens, but those of different pictures differ: by them, equal texts are equal."""
+        return told_apart([*self.row.input_ids, *self.row.generated], self.pictures)
+
+    @property
     def held_text(self) -> list[int]:
-        """The tokens that its row holds."""
-        return [*self.row.input_ids, *self.row.generated][: self.n_held]
+        """The names of the tokens that its row holds."""
+        return self.names[: self.n_held]
 
     @property
     def shared_text(self) -> list[int]:

@@ -40,7 +40,7 @@ class SlotPool:
 
         Args:
             sequence: who gets it.
-            text: what will be read into it; empty = nothing that another row could tell.
+            text: names of what will be read into it; empty = nothing that another row could tell.
 
         Returns:
             Tokens of the text that the row holds already, never all of them.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -15,6 +15,19 @@ from workers.engine.slot_cache import SlotCache
 
 
 @dataclass(frozen=True, slots=True)
+class Inset:
+    """What is read in the place of some tokens of a run.
+
+    Args:
+        place: the first of them, counted within the run.
+        rows: [n, H], the embeddings that take the place of theirs.
+    """
+
+    place: int
+    rows: Tensor
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """Tokens to read into one row of the cache.
 
@@ -23,6 +36,7 @@ class Run:
         start: tokens that the row holds before.
         tokens: at least one; what of them does not fit in the row may not be read.
         needs_scores: whether anybody asks what comes behind the last.
+        insets: parts of it that are no text.
         layers: whose states are asked for: 0 = the input embeddings, n = those behind the n-th
             layer, of the last one behind the final norm.
     """
@@ -31,6 +45,7 @@ class Run:
     start: int
     tokens: Sequence[int]
     needs_scores: bool = True
+    insets: Sequence[Inset] = ()
     layers: tuple[int, ...] = ()
 
     @property
@@ -144,6 +159,13 @@ class TextModel(ABC):
             Scores behind each, [B, V] float32, states behind the final norm, [B, H], and a handle
             to keep one.
         """
+
+    @staticmethod
+    def _put_insets(runs: Sequence[Run], embeddings: Iterable[Tensor]) -> None:
+        """Write runs' insets over what their tokens gave: [T, H] each, or more, changed."""
+        for run, own in zip(runs, embeddings, strict=True):
+            for inset in run.insets:
+                own[inset.place : inset.place + len(inset.rows)] = inset.rows
 
     def _outcome(
         self,

@@ -24,6 +24,8 @@ LAYER_KEYS = ("num_layers", "n_layer", "num_hidden_layers")
 POSITION_KEYS = ("max_position_embeddings", "n_positions", "seq_length")
 """What architectures call it in config.json."""
 
+LANGUAGE_KEY = "text_config"
+
 
 @dataclass(frozen=True)
 class ServedModel:
@@ -129,6 +131,9 @@ def _number(model: ServedModel, keys: tuple[str, ...], gguf_ending: str) -> int 
         found = _gguf_value(path, gguf_ending)
     else:
         config = _read_json(path, "config")
+        # A model that reads pictures too says there what its language model is like.
+        language = config.get(LANGUAGE_KEY)
+        config = language if isinstance(language, dict) else config
         found = next((config[key] for key in keys if config.get(key)), None)
     return found if isinstance(found, int) else None
 

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 from huggingface_hub.utils import logging as hub_logging
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoModelForImageTextToText,
+    AutoTokenizer,
+)
 from transformers.utils import logging as transformers_logging
 
 from workers.contract.settings import Settings
 from workers.engine.families import FAMILIES
 from workers.engine.linear import has_arithmetic
+from workers.engine.pictures import Eye
+from workers.models import llava
 from workers.models.gguf_import import import_gguf
 from workers.models.unusable import ModelUnusable
 
@@ -41,6 +49,7 @@ class LoadedModel:
         n_vocab: tokens that have both a text and a score.
         max_length: tokens that one sequence may have.
         chat_template: text of the template to use; None = the tokenizer's own.
+        eye: sees pictures for the model; None = it reads none.
     """
 
     model: Any
@@ -49,6 +58,7 @@ class LoadedModel:
     n_vocab: int
     max_length: int
     chat_template: str | None = None
+    eye: Eye | None = None
 
 
 def load_model(settings: Settings) -> LoadedModel:
@@ -68,13 +78,11 @@ def load_model(settings: Settings) -> LoadedModel:
         _check_family(config)
         tokenizer = AutoTokenizer.from_pretrained(source, **hub)
         device = _device(settings)
-        model: Any = AutoModelForCausalLM.from_pretrained(
-            source, dtype=_dtype(settings, device, is_dequantised), **hub
-        )
+        dtype = _dtype(settings, device, is_dequantised)
+        model, eye = _open(source, config, device, {"dtype": dtype, **hub})
     except (OSError, ValueError) as error:
         reason = " ".join(str(error).split())
         raise ModelUnusable(f"--model: {settings.model} cannot be loaded: {reason}") from error
-    model = model.to(device).eval()
     loaded = LoadedModel(
         model=model,
         tokenizer=tokenizer,
@@ -82,6 +90,7 @@ def load_model(settings: Settings) -> LoadedModel:
         n_vocab=min(len(tokenizer), model.config.vocab_size),
         max_length=_max_length(settings, model.config),
         chat_template=_chat_template(settings),
+        eye=eye,
     )
     log.warning("loaded %s in %s on %s", settings.model_name, _name(model.dtype), device)
     if device.type == "cpu" and not has_arithmetic(model.dtype):
@@ -102,11 +111,28 @@ def _source(settings: Settings) -> tuple[str, bool]:
 
 
 def _check_family(config: Any) -> None:
-    if config.model_type not in FAMILIES:
+    has_vision = config.model_type == llava.KIND
+    language = config.text_config if has_vision else config
+    if language.model_type not in FAMILIES:
         raise ModelUnusable(
-            f"--model: models of type {config.model_type} are not supported; "
-            f"supported are {', '.join(FAMILIES)}"
+            f"--model: models of type {language.model_type} are not supported; "
+            f"supported are {', '.join(FAMILIES)}, also as a part of {llava.KIND}"
         )
+    if has_vision:
+        llava.check_vision(config)
+
+
+def _open(
+    source: str, config: Any, device: torch.device, options: Mapping[str, Any]
+) -> tuple[Any, Eye | None]:
+    """A causal language model in evaluation mode on its device, and what sees pictures for it."""
+    if config.model_type != llava.KIND:
+        model: Any = AutoModelForCausalLM.from_pretrained(source, **options)
+        return model.to(device).eval(), None
+    hub = {name: value for name, value in options.items() if name != "dtype"}
+    eyesight = llava.read_eyesight(source, config, hub)
+    whole: Any = AutoModelForImageTextToText.from_pretrained(source, **options)
+    return llava.take_apart(whole.to(device).eval(), eyesight)
 
 
 def _device(settings: Settings) -> torch.device:

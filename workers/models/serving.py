@@ -49,6 +49,7 @@ def preparer_of(loaded: LoadedModel, codec: TextCodec, slots: int) -> Preparer:
         n_vocab=loaded.n_vocab,
         slots=slots,
         max_length=loaded.max_length,
+        eye=loaded.eye,
     )
 
 

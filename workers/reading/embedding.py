@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -12,6 +14,7 @@ from neodim_sampling.text.items import ReadPrompt
 from workers.contract.errors import EngineFailure
 from workers.contract.reading_job import Embedding, EmbeddingJob, EmbeddingResult
 from workers.engine.generation import Generation
+from workers.engine.pictures import PlacedPicture
 from workers.engine.prepare import Preparer
 from workers.engine.questions import Question, TextToRead
 from workers.reading.passes import Passes
@@ -44,15 +47,17 @@ def embed(
             question=Question(pool=Pools(len(read.ids), layers, job.pooling, read.factors)),
             factors=read.factors,
             attention=prompt.attention,
+            pictures=pictures,
         )
-        for prompt, read in zip(job.prompts, prompts, strict=True)
+        for prompt, (read, pictures) in zip(job.prompts, prompts, strict=True)
     ]
     pools = passes.run(texts, _pools)
     if pools is None:
         return None
     return EmbeddingResult(
         embeddings=tuple(
-            _embedding(job, codec, read, each) for read, each in zip(prompts, pools, strict=True)
+            _embedding(job, codec, read, each)
+            for (read, _), each in zip(prompts, pools, strict=True)
         )
     )
 
@@ -66,10 +71,10 @@ def _layer(layer: int, n_layers: int) -> int:
     return layer % (n_layers + 1)
 
 
-def _read(preparer: Preparer, prompt: ItemsPrompt) -> ReadPrompt:
-    read = preparer.read_items(prompt)
-    preparer.check_room(len(read.ids))
-    return read
+def _read(preparer: Preparer, prompt: ItemsPrompt) -> tuple[ReadPrompt, Sequence[PlacedPicture]]:
+    read, pictures = preparer.fitter.read_items(prompt)
+    preparer.fitter.check_room(len(read.ids))
+    return read, pictures
 
 
 def _pools(generation: Generation) -> Pools:

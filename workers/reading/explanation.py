@@ -5,7 +5,9 @@ The text is read once with the prompt as it is, and once for each part with less
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from math import fsum
 
 from msgspec.structs import replace
@@ -49,30 +51,51 @@ def explain(
     earlier = _earlier_tokens(job, target) if job.is_by_token else []
     plain = target.prompt.factors
     changed = [_multiplied(plain, each.factors) for each in (*parts, *earlier)]
+    text = target.to_read(plain)
     # A part that changes nothing is not read again, so its score is exactly 0.
-    texts = [target.to_read(each) for each in (plain, *(each for each in changed if each != plain))]
+    variants = [dataclasses.replace(text, factors=each) for each in changed if each != plain]
+    texts = [text, *variants]
     read = passes.run(texts, _log_probs)
     if read is None:
         return None
-    left = iter(read)
-    base = next(left)
-    losses = [_differences(base, base if each == plain else next(left)) for each in changed]
-    of_parts, of_earlier = losses[: len(parts)], losses[len(parts) :]
-    explanations: list[Explanation] = []
-    if job.is_by_token:
-        for n, token in enumerate(target.text.ids):
-            told = [(part, loss[n]) for part, loss in zip(parts, of_parts, strict=True)]
-            told += [(part, loss[n]) for part, loss in zip(earlier[:n], of_earlier, strict=False)]
-            explanations.append(_explanation(job, codec.piece(token), told))
-    else:
-        told = [(part, fsum(loss)) for part, loss in zip(parts, of_parts, strict=True)]
-        explanations.append(_explanation(job, job.target, told))
+    base, *others = read
+    left = iter(others)
+    found = [
+        _Found(part, _differences(base, base if factors == plain else next(left)))
+        for part, factors in zip((*parts, *earlier), changed, strict=True)
+    ]
     return ExplanationResult(
         item_kinds=tuple(map(_kind, job.prompt.items)),
-        explanations=tuple(explanations),
+        explanations=_explanations(job, codec, target, found),
         n_prompt=target.n_prompt,
         n_target=len(target.text.ids),
         n_variants=len(texts),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """A part, and how much less likely each of the target's tokens gets without it."""
+
+    part: Part
+    losses: Sequence[float]
+
+
+def _explanations(
+    job: ExplanationJob, codec: TextCodec, target: Target, found: Sequence[_Found]
+) -> tuple[Explanation, ...]:
+    """One of the target as a whole, or one of each token with those in front of it."""
+    if not job.is_by_token:
+        whole = [(each.part, fsum(each.losses)) for each in found]
+        return (_explanation(job, job.target, whole),)
+    n_parts = len(found) - (len(target.text.ids) - 1)
+    return tuple(
+        _explanation(
+            job,
+            codec.piece(token),
+            [(each.part, each.losses[n]) for each in found[: n_parts + n]],
+        )
+        for n, token in enumerate(target.text.ids)
     )
 
 

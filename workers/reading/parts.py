@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from neodim_sampling.prompt_items import IdsItem, PromptItem, TextControl, TextItem
+from neodim_sampling.prompt_items import IdsItem, ImageItem, PromptItem, TextControl
 from neodim_sampling.text.items import ReadItem, Span, factors_of_spans
-from workers.contract.reading_job import ExplanationJob, Granularity, IdScore, PartScore, TextScore
+from neodim_sampling.text.tiles import Area
+from workers.contract.reading_job import (
+    AreaScore,
+    ExplanationJob,
+    Granularity,
+    IdScore,
+    PartScore,
+    TextScore,
+)
 from workers.reading.granularity import text_spans
 
 WANTED_PARTS = 30
@@ -35,7 +43,7 @@ class Part:
 def cut_prompt(job: ExplanationJob, read: Sequence[ReadItem]) -> list[Part]:
     """The parts of a job's prompt, in their order.
 
-    Token ids are always parts by themselves.
+    Token ids, and the tiles of pictures, are always parts by themselves.
 
     Args:
         job: its prompt, and how that is cut.
@@ -72,7 +80,11 @@ def _cut_item(
 ) -> list[Part]:
     if isinstance(item, IdsItem):
         return [place.part({n: job.factor}, IdScore(score=0.0)) for n in range(len(item.ids))]
-    assert isinstance(item, TextItem), "the model reads no pictures"
+    if isinstance(item, ImageItem):
+        return [
+            place.part({n: job.factor}, _told_area(each))
+            for n, each in enumerate(place.tokens.areas)
+        ]
     if granularity is Granularity.TOKEN:
         return _tokens(job, place)
     return [
@@ -104,3 +116,7 @@ def _factors(job: ExplanationJob, place: Place, span: Span) -> Mapping[int, floa
 def _told(span: Span) -> TextScore:
     start, stop = span
     return TextScore(start=start, length=stop - start, score=0.0)
+
+
+def _told_area(area: Area) -> AreaScore:
+    return AreaScore(left=area.left, top=area.top, width=area.width, height=area.height, score=0.0)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from neodim_sampling.errors import InvalidParams
 from neodim_sampling.prompt_items import AttentionParams, ItemsPrompt, TextItem
 from neodim_sampling.text.items import ReadItem, ReadPrompt
+from workers.engine.pictures import PlacedPicture
 from workers.engine.prepare import Preparer
 from workers.engine.questions import Question, TextToRead
 
@@ -20,11 +21,13 @@ class Target:
         prompt: what comes before.
         text: the text, read by itself; its places begin at 0.
         attention: how the prompt's controls act.
+        pictures: of the prompt.
     """
 
     prompt: ReadPrompt
     text: ReadItem
     attention: AttentionParams
+    pictures: Sequence[PlacedPicture]
 
     @property
     def n_prompt(self) -> int:
@@ -43,6 +46,7 @@ class Target:
             question=Question(first_told=self.n_prompt, n_top=n_top),
             factors=factors,
             attention=self.attention,
+            pictures=self.pictures,
         )
 
 
@@ -59,9 +63,10 @@ def read_target(preparer: Preparer, prompt: ItemsPrompt, text: str, field: str) 
         InvalidParams: the text gives no token, or the prompt cannot be read.
         PromptTooLong: both do not fit in a row.
     """
-    read = preparer.read_items(prompt)
-    (item,) = preparer.read_items(ItemsPrompt(items=(TextItem(text=text),))).items
+    read, pictures = preparer.fitter.read_items(prompt)
+    expected, _ = preparer.fitter.read_items(ItemsPrompt(items=(TextItem(text=text),)))
+    (item,) = expected.items
     if not item.ids:
         raise InvalidParams(field, "must have at least one token of this model")
-    preparer.check_room(len(read.ids), len(item.ids))
-    return Target(read, item, prompt.attention)
+    preparer.fitter.check_room(len(read.ids), len(item.ids))
+    return Target(read, item, prompt.attention, pictures)

@@ -175,3 +175,15 @@ def test_an_error_of_a_control_says_what_is_wrong_with_it(prompt, control, probl
         read(prompt(controls=[control]))
 
     assert found.value.messages[0].startswith(f"item 0: {problem}")
+
+
+def test_crop_may_be_of_a_picture_that_is_to_be_looked_at_sideways():
+    (item,) = read(picture(x=0, y=16, size=32))
+
+    # 48 x 32 pixels, or 32 x 48 when they are turned, as only a worker can see.
+    assert item.crop == Crop(x=0, y=16, size=32)
+
+
+def test_crop_of_no_such_picture_is_refused():
+    with pytest.raises(ValidationError, match="is not within 48 x 32 pixels"):
+        read(picture(x=17, y=17, size=32))

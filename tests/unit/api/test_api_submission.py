@@ -8,9 +8,18 @@ from api.neodim.routes import NEODIM
 from api.standard.adapter import chat_job, completion_jobs, read_chat, read_completion
 from api.standard.routes import COMPLETION
 from api.submission import Submission
-from workers.contract.errors import InvalidParams, ModelLoading, QueueUnavailable, UnknownModel
+from neodim_sampling.prompt_items import ImageItem, ItemsPrompt
+from workers.contract.errors import (
+    InvalidParams,
+    MissingCapability,
+    ModelLoading,
+    QueueUnavailable,
+    UnknownModel,
+)
 from workers.contract.fleet import WorkerCard, WorkerKind, WorkerState
+from workers.contract.reading_job import EmbeddingJob, EvaluationJob, Pooling
 from workers.contract.settings import Settings
+from workers.contract.text_job import TextJob
 
 SETTINGS = Settings(model_name="tiny", slots=4, max_length=100, model_wait_s=0)
 BODY = {"prompt": "x", "generated_tokens_count": 4, "max_total_tokens": 64}
@@ -169,3 +178,34 @@ def test_a_text_without_a_length_fits_whatever_a_worker_has():
     (record,) = admit(chat_job(read_chat(body)))
 
     assert record.id == "1"
+
+
+def looking_jobs():
+    prompt = ItemsPrompt(items=(ImageItem(picture=b"x"),))
+    return [
+        TextJob(model="tiny", prompt=prompt, max_new_tokens=4, seed=1),
+        EvaluationJob(model="tiny", prompt=prompt, expected="y"),
+        EmbeddingJob(
+            model="tiny",
+            prompts=(ItemsPrompt(items=()), prompt),
+            layers=(0,),
+            pooling=(Pooling.MEAN,),
+        ),
+    ]
+
+
+@pytest.mark.parametrize("job", looking_jobs())
+def test_pictures_for_a_model_that_reads_none_are_refused_at_once(job):
+    store = RecordingStore()
+
+    with pytest.raises(MissingCapability, match=r"^prompt: the model tiny does not read pictures"):
+        admit(job, store=store)
+
+    assert store.jobs == []
+
+
+@pytest.mark.parametrize("job", looking_jobs())
+def test_pictures_for_a_model_that_reads_them_are_taken(job):
+    seeing = replace(card(4, 100), reads_pictures=True)
+
+    assert len(admit(job, fleet=FleetOf(card(4, 100), seeing))) == 1

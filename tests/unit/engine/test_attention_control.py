@@ -345,7 +345,7 @@ def test_variants_of_a_prompt_read_what_stands_before_their_control_once(
     family: str, attention: AttentionParams, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ids = IDS * 4
-    requests: list[dict[int, float]] = [{}, {20: 0.1}, {30: 0.1, 31: 0.0}, {}]
+    requests: list[dict[int, float]] = [{20: 0.1}, {}, {30: 0.1, 31: 0.0}, {}]
     with running(family) as engine:
         n_read: list[int] = []
         healthy = engine.model.read

@@ -11,12 +11,15 @@ from transformers.cache_utils import Cache
 from neodim_sampling.parameters import WarperParams
 from neodim_sampling.prompt_items import AttentionParams
 from neodim_sampling.row import RowSettings, SamplingRow, TokenConstraints
+from neodim_sampling.text.tiles import Tiles
 from workers.engine.attention_control import AttentionControl
+from workers.engine.pictures import PlacedPicture, SeenPicture
 from workers.engine.sequence import Sequence
 from workers.engine.slot_cache import SlotCache
 from workers.engine.slot_pool import SHORTEST_COPY, SlotPool, shared_length
 
 CHAT = list(range(100, 160))
+FIRST_OF_PICTURE = 20
 
 
 @pytest.fixture
@@ -57,6 +60,27 @@ def test_chat_goes_on_in_its_own_row(pool: SlotPool, cache: SlotCache) -> None:
     second, n_known = begin(pool, cache, [*CHAT, 1, 2, 3])
 
     assert (second.held_slot, n_known) == (slot, len(CHAT))
+
+
+def test_pictures_with_the_same_tokens_are_shared_only_by_those_that_look_alike(
+    pool: SlotPool, cache: SlotCache
+) -> None:
+    first = looking(1)
+    pool.give(first, first.names)
+    first.n_held = len(CHAT)
+    pool.take_back(first)
+    other, same = looking(2), looking(1)
+
+    assert pool.give(other, other.names) == FIRST_OF_PICTURE
+    assert pool.give(same, same.names) == len(CHAT) - 1
+
+
+def looking(number: int) -> Sequence:
+    """The chat, with a picture of that number in it."""
+    picture = SeenPicture(Tiles(100, ()), -number, lambda: torch.empty(0))
+    it = sequence([*CHAT[:FIRST_OF_PICTURE], *[100] * 20, *CHAT[FIRST_OF_PICTURE + 20 :]])
+    it.pictures = [PlacedPicture(FIRST_OF_PICTURE, FIRST_OF_PICTURE + 20, picture)]
+    return it
 
 
 def test_same_prompt_again_leaves_one_token_to_read(pool: SlotPool, cache: SlotCache) -> None:
@@ -155,6 +179,18 @@ def test_controlled_row_takes_and_gives_only_what_stands_before_its_first_factor
 
     assert begin(pool, cache, [*CHAT[:40], 7])[1] == 40  # of the one without factors
     assert pool._kept[controlled_slot(pool, CHAT[:25])] == CHAT[:25]
+
+
+def test_controlled_row_that_runs_gives_only_what_stands_before_its_first_factor(
+    pool: SlotPool, cache: SlotCache
+) -> None:
+    controlled = sequence(CHAT)
+    controlled.control = AttentionControl({25: 2.0}, AttentionParams())
+    pool.give(controlled, CHAT)
+    cache.rows[0].rows[controlled.held_slot, :, : len(CHAT), 0] = torch.tensor(CHAT).float()
+    controlled.n_held = len(CHAT)
+
+    assert begin(pool, cache, CHAT)[1] == 25
 
 
 def controlled_slot(pool: SlotPool, text: list[int]) -> int:

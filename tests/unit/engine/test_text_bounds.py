@@ -198,6 +198,18 @@ def test_stuck_text_ends_without_a_token_of_its_own(engine: TinyEngine) -> None:
     assert not result.is_partial
 
 
+def test_character_that_a_stuck_text_leaves_unfinished_is_its_last_tokens(
+    engine: TinyEngine,
+) -> None:
+    job = replace(bound_job(inclusions=("a€",), exclusions=("€",)), log_probs=0)
+
+    sequence = only(run(engine, job))
+
+    assert sequence.text.rstrip("\ufffd") == "a" != sequence.text
+    assert "".join(each.text for each in sequence.scores or ()) == sequence.text
+    assert sequence.finish_reason is END
+
+
 def test_text_that_is_stuck_at_once_is_empty(engine: TinyEngine) -> None:
     result = run(engine, bound_job(inclusions=(" cat",), exclusions=("c",)))
 

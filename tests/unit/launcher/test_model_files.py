@@ -92,6 +92,15 @@ def test_layers_are_counted_by_each_of_their_names(tmp_path: Path, key: str) -> 
     assert n_layers == 7
 
 
+def test_layers_and_positions_are_the_language_models_where_a_model_has_eyes(
+    tmp_path: Path,
+) -> None:
+    language = {"num_hidden_layers": 7, "max_position_embeddings": 64}
+    model = find_model(str(model_directory(tmp_path / "m", n_layer=3, text_config=language)))
+
+    assert (count_layers(model), count_positions(model)) == (7, 64)
+
+
 def test_layers_are_unknown_when_the_configuration_does_not_say(tmp_path: Path) -> None:
     model = find_model(str(model_directory(tmp_path / "m", n_layer="many")))
 
