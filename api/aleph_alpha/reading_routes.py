@@ -74,6 +74,7 @@ _ERRORS: Mapping[tuple[int, ...], Any] = {(400, 401, 404, 409, 500, 503): AlephA
     answers={200: EvaluationAnswerSchema, 202: JobSchema},
     errors=_ERRORS,
     headers=("Prefer",),
+    query=("nice",),
 )
 def evaluate() -> Response:
     """Tell how likely a text is behind a prompt."""
@@ -89,6 +90,7 @@ def evaluate() -> Response:
     answers={200: ExplanationAnswerSchema, 202: JobSchema},
     errors=_ERRORS,
     headers=("Prefer",),
+    query=("nice",),
 )
 def explain() -> Response:
     """Tell which parts of a prompt speak for a text behind it.
@@ -107,6 +109,7 @@ def explain() -> Response:
     answers={200: EmbeddingAnswerSchema, 202: JobSchema},
     errors=_ERRORS,
     headers=("Prefer",),
+    query=("nice",),
 )
 def embed() -> Response:
     """Tell the states of a model's layers when it has read a prompt."""
@@ -122,6 +125,7 @@ def embed() -> Response:
     answers={200: SemanticAnswerSchema, 202: JobSchema},
     errors=_ERRORS,
     headers=("Prefer",),
+    query=("nice",),
 )
 def semantic_embed() -> Response:
     """Tell a vector for the meaning of a text; for models that were trained to."""
@@ -137,6 +141,7 @@ def semantic_embed() -> Response:
     answers={200: BatchSemanticAnswerSchema, 202: JobSchema},
     errors=_ERRORS,
     headers=("Prefer",),
+    query=("nice",),
 )
 def batch_semantic_embed() -> Response:
     """The same of several texts."""

@@ -65,5 +65,7 @@ ROOM = Room(
     paths=(
         *with_version("/complete"),
         *(each for path in NOT_OFFERED for each in with_version(path)),
+        # Under /v1 this path is one of OpenAI's.
+        "/embeddings",
     ),
 )

@@ -112,6 +112,13 @@ def test_what_is_not_offered_is_not_found(client, prefix, path):
     assert (response.status_code, response.json["code"]) == (404, "NOT_FOUND")
 
 
+def test_embeddings_are_not_found_in_the_shape_of_whose_path_it_is(client):
+    theirs, openais = (client.post(f"{prefix}/embeddings", json={}) for prefix in ("", "/v1"))
+
+    assert (theirs.status_code, theirs.json["code"]) == (404, "NOT_FOUND")
+    assert (openais.status_code, openais.json["error"]["code"]) == (404, "not_found")
+
+
 def test_another_method_is_refused_in_the_protocols_shape(client):
     response = client.get(PATH)
 
