@@ -123,8 +123,11 @@ def test_controls_on_one_token_multiply_in_any_order(
     assert found.factors[len(found.ids) - 2] == pytest.approx(0.5)
 
 
-def test_factors_that_cancel_out_are_none() -> None:
-    assert read_text("gpt2", text_item("cat", (0, 3, 0.5), (0, 3, 2.0), (0, 1, 1.0))).factors == {}
+def test_factors_that_cancel_out_still_keep_their_tokens_as_they_are() -> None:
+    found = read_text("gpt2", text_item("cat a", (0, 3, 0.5), (0, 3, 2.0), (0, 1, 1.0)))
+
+    assert set(found.factors.values()) == {1.0}
+    assert len(found.factors) == len(load_codec("gpt2").encode_bare("cat"))
 
 
 @pytest.mark.parametrize("family", ALL_FAMILIES)
@@ -144,7 +147,7 @@ def test_items_are_read_one_by_one_without_a_start_token(family: str) -> None:
     one, other = codec.encode_bare("a"), codec.encode_bare("a cat")
     assert found.ids == (*one, 7, 8, 9, *other)
     assert [each.first for each in found.items] == [0, len(one), len(one) + 3]
-    assert found.factors == {len(one) + 1: 0.25, len(found.ids) - 1: 3.0}
+    assert found.factors == {len(one) + 1: 0.25, len(one) + 2: 1.0, len(found.ids) - 1: 3.0}
 
 
 @pytest.mark.parametrize(

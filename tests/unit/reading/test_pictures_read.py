@@ -65,7 +65,7 @@ def test_each_tile_has_its_own_score(engine: ReadingEngine) -> None:
         model="m",
         prompt=prompt("I see ", square()),
         target=TARGET,
-        granularity=Granularity.WORD,
+        granularity=Granularity.TOKEN,
     )
 
     result = engine.do(job)
@@ -99,3 +99,36 @@ def test_input_embeddings_of_a_prompt_are_its_pictures_rows(engine: ReadingEngin
     expected = torch.cat([words, prepared.pictures[0].picture.rows]).mean(0)
     assert vector == pytest.approx(expected.tolist(), abs=1e-5)
     assert result.embeddings[0].n_tokens == 2 + N_TILES
+
+
+@pytest.mark.parametrize(
+    ("granularity", "n_side"),
+    [(Granularity.WORD, 6), (Granularity.SENTENCE, 3), (Granularity.PARAGRAPH, 1)],
+)
+def test_coarser_parts_of_a_picture_are_blocks_of_tiles(
+    engine: ReadingEngine, granularity: Granularity, n_side: int
+) -> None:
+    job = ExplanationJob(
+        model="m", prompt=prompt(square()), target=TARGET, granularity=granularity
+    )
+
+    result = engine.do(job)
+
+    assert isinstance(result, ExplanationResult)
+    (blocks,) = result.explanations[0].items
+    places = [(n % n_side / n_side, n // n_side / n_side) for n in range(n_side**2)]
+    assert [(each.left, each.top) for each in blocks if isinstance(each, AreaScore)] == [
+        pytest.approx(each) for each in places
+    ]
+    size = 1 / n_side
+    last = blocks[-1]
+    assert isinstance(last, AreaScore)
+    assert (last.width, last.height) == pytest.approx((size, size))
+
+    def loss(factor: float) -> float:
+        control = AreaControl(
+            left=1 - size, top=1 - size, width=size, height=size, factor=factor
+        )
+        return -evaluate(engine, prompt(square(control))).log_prob
+
+    assert last.score == pytest.approx(loss(0.1) - loss(1.0), abs=1e-4)
