@@ -24,6 +24,7 @@ from workers.engine.generation import Generation, Sink
 from workers.engine.likelihood import Likelihood
 from workers.engine.questions import Question, TextToRead
 from workers.engine.sequence import Sequence as TextSequence
+from workers.engine.telling import TokenTeller
 from workers.engine.text_model import Outcome, Run
 from workers.reading.passes import AT_ONCE, Passes
 
@@ -43,7 +44,8 @@ def prepare(text: TextToRead, sink: Sink) -> Generation:
     fitted = FittedPrompt(ids, 0, "", "", len(ids), len(ids), len(ids))
     # Stands in for an `IncrementalDecoder`, which would want a tokenizer.
     sequence = TextSequence(row, Speller(), StopChecker(None))  # type: ignore[arg-type]
-    return Generation(job, fitted, 0, [sequence], sink, text.question)
+    teller = TokenTeller(Speller().codec, is_raw=False)  # type: ignore[arg-type]
+    return Generation(job, fitted, 0, [sequence], sink, teller, text.question)
 
 
 def n_scored(generation: Generation) -> list[float]:
