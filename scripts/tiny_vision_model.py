@@ -86,14 +86,17 @@ def _model(tokenizer: Any) -> Any:
         image_size=TILE * TILES_PER_SIDE,
         patch_size=TILE,
     )
+    common: dict[str, Any] = {
+        "initializer_range": SPREAD,
+        "bos_token_id": tokenizer.bos_token_id,
+        "eos_token_id": tokenizer.eos_token_id,
+    }
     config = LlavaConfig(
         vision_config=tower,
         text_config=language,
         image_token_index=tokenizer.convert_tokens_to_ids(PICTURE),
         image_seq_length=TILES_PER_SIDE**2,
-        initializer_range=SPREAD,
-        bos_token_id=tokenizer.bos_token_id,
-        eos_token_id=tokenizer.eos_token_id,
+        **common,
     )
     return LlavaForConditionalGeneration(config).eval()
 
