@@ -316,6 +316,22 @@ def test_threshold_controls_like_tokens_of_the_prompt_and_of_what_is_generated(
         assert found == pytest.approx(log_probs_of(expected, text, len(IDS)), abs=TOLERANCE)
 
 
+def test_an_explicit_factor_of_one_keeps_its_token_out_of_a_thresholds_reach() -> None:
+    ids = [IDS[1], IDS[2], IDS[1], IDS[1], IDS[3]]
+    with running("gpt2") as engine:
+        spared = finish(engine, ids, {0: 0.1, 3: 1.0}, AttentionParams(threshold=1.0))
+        named = finish(engine, ids, {0: 0.1, 2: 0.1}, ADDED)
+        all_alike = finish(engine, ids, {0: 0.1}, AttentionParams(threshold=1.0), max_new_tokens=1)
+
+    # Until such a token is generated, the two are the same.
+    assert told_log_probs(spared.sequences[0])[0] == pytest.approx(
+        told_log_probs(named.sequences[0])[0], abs=TOLERANCE
+    )
+    assert told_log_probs(all_alike.sequences[0])[0] != pytest.approx(
+        told_log_probs(named.sequences[0])[0], abs=1e-6
+    )
+
+
 @MODES
 @pytest.mark.parametrize("family", ["gpt2", "llama"])
 def test_contrastive_search_knows_the_factor_of_each_token_that_it_tries(

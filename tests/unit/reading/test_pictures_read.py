@@ -108,9 +108,7 @@ def test_input_embeddings_of_a_prompt_are_its_pictures_rows(engine: ReadingEngin
 def test_coarser_parts_of_a_picture_are_blocks_of_tiles(
     engine: ReadingEngine, granularity: Granularity, n_side: int
 ) -> None:
-    job = ExplanationJob(
-        model="m", prompt=prompt(square()), target=TARGET, granularity=granularity
-    )
+    job = ExplanationJob(model="m", prompt=prompt(square()), target=TARGET, granularity=granularity)
 
     result = engine.do(job)
 
@@ -126,9 +124,7 @@ def test_coarser_parts_of_a_picture_are_blocks_of_tiles(
     assert (last.width, last.height) == pytest.approx((size, size))
 
     def loss(factor: float) -> float:
-        control = AreaControl(
-            left=1 - size, top=1 - size, width=size, height=size, factor=factor
-        )
+        control = AreaControl(left=1 - size, top=1 - size, width=size, height=size, factor=factor)
         return -evaluate(engine, prompt(square(control))).log_prob
 
     assert last.score == pytest.approx(loss(0.1) - loss(1.0), abs=1e-4)
