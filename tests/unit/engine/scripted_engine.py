@@ -6,7 +6,7 @@ wrong token.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 
@@ -107,6 +107,12 @@ class ScriptedModel:
 
 class Letters:
     """A codec by which a token is a letter."""
+
+    ignored_ids = frozenset[int]()
+    fallback_bytes: Mapping[int, int] = {}
+
+    def decode(self, ids: Iterable[int]) -> str:
+        return "".join(map(letter, ids))
 
     def piece(self, token: int) -> str:
         return letter(token)
