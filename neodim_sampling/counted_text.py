@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from neodim_sampling.parameters import AdjustmentParams
+from neodim_sampling.penalty_parameters import AdjustmentParams
 from neodim_sampling.text_indexes import NgramIndex, TokenCounts
 
 _BORDER = -1

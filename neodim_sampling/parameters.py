@@ -6,11 +6,11 @@ because they appear in the errors that clients read. Nothing here needs torch.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from enum import StrEnum
 
 from neodim_sampling.errors import InvalidParams
+from neodim_sampling.ranges import check_range
 
 WARPERS = (
     "repetition_penalty",
@@ -42,14 +42,6 @@ def resolve_order(order: tuple[str, ...]) -> tuple[str, ...]:
     unlisted = order.index("*") if "*" in order else len(order)
     places = {name: order.index(name) if name in order else unlisted for name in WARPERS}
     return tuple(sorted(WARPERS, key=places.__getitem__))
-
-
-class IncludeGenerated(StrEnum):
-    """How generated tokens enter the text under repetition penalty."""
-
-    SLIDE = "slide"
-    EXPAND = "expand"
-    IGNORE = "ignore"
 
 
 class StopKind(StrEnum):
@@ -87,98 +79,21 @@ class WarperParams:
 
     def __post_init__(self) -> None:
         """Check every range, naming the field at fault."""
-        _check("temperature", self.temperature, "above 0", low=0, low_open=True)
-        _check("top_k", self.top_k, "at least 1", low=1)
-        _check("top_p", self.top_p, "above 0 and below 1", 0, 1, low_open=True, high_open=True)
-        _check("typical", self.typical, "above 0 and below 1", 0, 1, low_open=True, high_open=True)
-        _check("tfs", self.tfs, "above 0 and at most 1", 0, 1, low_open=True)
-        _check("top_a", self.top_a, "above 0 and at most 1", 0, 1, low_open=True)
-        _check("min_p", self.min_p, "above 0 and at most 1", 0, 1, low_open=True)
-        _check("penalty_alpha", self.penalty_alpha, "above 0", low=0, low_open=True)
+        check_range("temperature", self.temperature, "above 0", low=0, low_open=True)
+        check_range("top_k", self.top_k, "at least 1", low=1)
+        check_range(
+            "typical", self.typical, "above 0 and below 1", 0, 1, low_open=True, high_open=True
+        )
+        for name in ("top_p", "typical"):
+            value = getattr(self, name)
+            check_range(name, value, "above 0 and below 1", 0, 1, low_open=True, high_open=True)
+        check_range("tfs", self.tfs, "above 0 and at most 1", 0, 1, low_open=True)
+        check_range("top_a", self.top_a, "above 0 and at most 1", 0, 1, low_open=True)
+        check_range("min_p", self.min_p, "above 0 and at most 1", 0, 1, low_open=True)
+        check_range("penalty_alpha", self.penalty_alpha, "above 0", low=0, low_open=True)
         if self.penalty_alpha is not None and (self.top_k is None or self.top_k < 2):
             raise InvalidParams("top_k", "must be at least 2 when penalty_alpha is given")
         resolve_order(self.order)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RepetitionPenaltyParams:
-    """Which tokens are made less likely because they occurred, and by how much.
-
-    Args:
-        penalty: > 0; above 1 makes seen tokens less likely, below 1 more.
-        range_tokens: length of the penalised window at the start, >= 1; None = the whole text.
-        slope: > 0, steepness of the curve from 1 (oldest) to `penalty` (newest); None = flat.
-        include_preamble: whether the preamble is part of the text under penalty.
-        include_generated: how generated tokens enter it.
-        truncate_to_input: whether the window never exceeds the tokens there are.
-        prompt: a text that stands for the prompt in the penalty only; None = the prompt itself.
-    """
-
-    penalty: float
-    range_tokens: int | None = None
-    slope: float | None = None
-    include_preamble: bool = False
-    include_generated: IncludeGenerated = IncludeGenerated.SLIDE
-    truncate_to_input: bool = False
-    prompt: str | None = None
-
-    def __post_init__(self) -> None:
-        """Check every range, naming the field at fault."""
-        _check("repetition_penalty", self.penalty, "above 0", low=0, low_open=True)
-        _check("repetition_penalty_range", self.range_tokens, "at least 1", low=1)
-        _check("repetition_penalty_slope", self.slope, "above 0", low=0, low_open=True)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AdjustmentParams:
-    """What is done to the model's scores before anything else looks at them.
-
-    Penalties look at the *counted text*: the generated tokens, the prompt's and those of
-    `counted_text`, as far as each is asked for.
-
-    Args:
-        logit_bias: added to the scores of single token ids, each id once.
-        presence_penalty: taken once from every token of the counted text; negative favours them.
-        frequency_penalty: taken once for each time that a token is there.
-        sequence_penalty: taken from tokens that would repeat a run of the counted text.
-        sequence_min_length: >= 2, tokens of the shortest such run.
-        is_presence_multiplicative: whether the score is divided by 1 + penalty (multiplied, where
-            it is negative) instead; the penalty is above -1 then.
-        is_frequency_multiplicative: the same for each time that the token is there.
-        is_sequence_multiplicative: the same for runs.
-        counts_generated: whether generated tokens are counted.
-        counts_prompt: whether the prompt's are.
-        counted_text: a text that is counted whatever else is; "" = none.
-        exceptions: texts whose tokens are never penalised.
-    """
-
-    logit_bias: tuple[tuple[int, float], ...] = ()
-    presence_penalty: float = 0.0
-    frequency_penalty: float = 0.0
-    sequence_penalty: float = 0.0
-    sequence_min_length: int = 2
-    is_presence_multiplicative: bool = False
-    is_frequency_multiplicative: bool = False
-    is_sequence_multiplicative: bool = False
-    counts_generated: bool = True
-    counts_prompt: bool = False
-    counted_text: str = ""
-    exceptions: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        """Check every range, naming the field at fault."""
-        for name in ("presence", "frequency", "sequence"):
-            penalty = getattr(self, f"{name}_penalty")
-            _check(f"{name}_penalty", penalty, "finite")
-            if getattr(self, f"is_{name}_multiplicative"):
-                allowed = "above -1 where it is multiplicative"
-                _check(f"{name}_penalty", penalty, allowed, low=-1, low_open=True)
-        _check("sequence_penalty_min_length", self.sequence_min_length, "at least 2", low=2)
-        if not all(self.exceptions):
-            raise InvalidParams("penalty_exceptions", "must be non-empty strings")
-        for token, bias in self.logit_bias:
-            _check("logit_bias", token, "token ids from 0 on", low=0)
-            _check("logit_bias", bias, "finite numbers")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -223,8 +138,8 @@ class ConstraintParams:
             )
         if any(not word.strip(" ") for word in self.words_blacklist):
             raise InvalidParams("words_blacklist", "a word must have more than spaces in it")
-        _check("no_repeat_ngram_size", self.no_repeat_ngram_size, "at least 1", low=1)
-        _check("minimum_tokens", self.min_new_tokens, "at least 0", low=0)
+        check_range("no_repeat_ngram_size", self.no_repeat_ngram_size, "at least 1", low=1)
+        check_range("minimum_tokens", self.min_new_tokens, "at least 0", low=0)
         self._check_biases()
 
     def _check_biases(self) -> None:
@@ -267,23 +182,6 @@ class StopParams:
             raise InvalidParams("stop_strings", "must be non-empty strings")
         if self.takes_earliest and self.kind is StopKind.REGEX:
             raise InvalidParams("stop_strings", "patterns count in the order of the list")
-        _check("stop_strings_required_matches_count", self.required_matches, "at least 1", low=1)
-
-
-def _check(
-    field: str,
-    value: float | None,
-    allowed: str,
-    low: float = -math.inf,
-    high: float = math.inf,
-    *,
-    low_open: bool = False,
-    high_open: bool = False,
-) -> None:
-    if value is None:
-        return
-    is_low = value < low or (low_open and value == low)
-    is_high = value > high or (high_open and value == high)
-    # Whole numbers are finite, also those that no float can hold.
-    if is_low or is_high or not (isinstance(value, int) or math.isfinite(value)):
-        raise InvalidParams(field, f"must be {allowed}, not {value}")
+        check_range(
+            "stop_strings_required_matches_count", self.required_matches, "at least 1", low=1
+        )

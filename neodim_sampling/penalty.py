@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from neodim_sampling.parameters import IncludeGenerated
+from neodim_sampling.penalty_parameters import IncludeGenerated
 from neodim_sampling.row import SamplingRow
 from neodim_sampling.text_indexes import PenaltyText
 

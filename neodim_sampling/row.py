@@ -14,7 +14,8 @@ from torch import Tensor
 
 from neodim_sampling.counted_text import CountedText, PenaltyTokens, counted_text
 from neodim_sampling.option_index import OptionIndex
-from neodim_sampling.parameters import AdjustmentParams, RepetitionPenaltyParams, WarperParams
+from neodim_sampling.parameters import WarperParams
+from neodim_sampling.penalty_parameters import AdjustmentParams, RepetitionPenaltyParams
 from neodim_sampling.text_indexes import NgramIndex, PenaltyText, SequenceIndex, TokenCounts
 
 

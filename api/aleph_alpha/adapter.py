@@ -12,11 +12,11 @@ from api.aleph_alpha.tokens import COMPLETION_TOKENS, LOG_PROBS, RAW_COMPLETION
 from api.request_schema import load as load_fields
 from api.settings import Settings
 from neodim_sampling.parameters import (
-    AdjustmentParams,
     ConstraintParams,
     StopParams,
     WarperParams,
 )
+from neodim_sampling.penalty_parameters import AdjustmentParams
 from neodim_sampling.prompt_items import ItemsPrompt
 from neodim_sampling.text.optimising import optimised
 from workers.contract.errors import InvalidParams, MissingCapability

@@ -18,11 +18,11 @@ from api.settings import Settings
 from neodim_sampling.parameters import (
     WARPERS,
     ConstraintParams,
-    RepetitionPenaltyParams,
     StopKind,
     StopParams,
     WarperParams,
 )
+from neodim_sampling.penalty_parameters import RepetitionPenaltyParams
 from neodim_sampling.prompts import PreamblePrompt
 from neodim_sampling.text.stops import compile_patterns
 from workers.contract.errors import InvalidParams

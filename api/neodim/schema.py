@@ -6,7 +6,8 @@ from marshmallow import Schema, fields
 
 from api.fields import MAX_ORDER, MAX_WORDS, Choice, Flag, Number, Text, Texts, Whole, says
 from api.request_schema import RequestSchema
-from neodim_sampling.parameters import IncludeGenerated, StopKind
+from neodim_sampling.parameters import StopKind
+from neodim_sampling.penalty_parameters import IncludeGenerated
 from workers.contract.text_job import SEED_LIMIT
 
 MAX_STOP_STRINGS = 2_000

@@ -12,12 +12,11 @@ from api.request_schema import load as load_fields
 from api.settings import Settings
 from api.standard.schema import LARGEST_BIAS, ChatSchema, CompletionSchema, GenerationSchema
 from neodim_sampling.parameters import (
-    AdjustmentParams,
     ConstraintParams,
-    RepetitionPenaltyParams,
     StopParams,
     WarperParams,
 )
+from neodim_sampling.penalty_parameters import AdjustmentParams, RepetitionPenaltyParams
 from neodim_sampling.prompts import ChatPrompt, PlainPrompt
 from workers.contract.errors import InvalidParams, MissingCapability
 from workers.contract.text_job import SEED_LIMIT, TextJob

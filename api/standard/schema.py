@@ -8,7 +8,7 @@ from api.fields import MAX_ORDER, MAX_WORDS, Choice, Flag, Number, Object, Text,
 from api.logit_bias import LogitBias
 from api.request_schema import RequestSchema
 from api.standard.fields import Messages, Prompts, Stops, StreamOptions
-from neodim_sampling.parameters import IncludeGenerated
+from neodim_sampling.penalty_parameters import IncludeGenerated
 from workers.contract.text_job import MAX_SEQUENCES, MAX_TOP_LOG_PROBS, SEED_LIMIT
 
 DEFAULT_COMPLETION_TOKENS = 16

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from neodim_sampling.counted_text import PenaltyTokens
 from neodim_sampling.errors import InvalidParams
-from neodim_sampling.parameters import AdjustmentParams, ConstraintParams
+from neodim_sampling.parameters import ConstraintParams
+from neodim_sampling.penalty_parameters import AdjustmentParams
 from neodim_sampling.row import TokenConstraints
 from neodim_sampling.text.codec import TextCodec
 from neodim_sampling.text.words import spelling_as_written, word_token_sequences

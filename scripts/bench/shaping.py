@@ -18,7 +18,8 @@ from bench.setup import Setup
 from bench.spread import spread_of
 from neodim_sampling.adjustments import adjust
 from neodim_sampling.constraints import constrain
-from neodim_sampling.parameters import AdjustmentParams, ConstraintParams, WarperParams
+from neodim_sampling.parameters import ConstraintParams, WarperParams
+from neodim_sampling.penalty_parameters import AdjustmentParams
 from neodim_sampling.row import RowSettings, SamplingRow, TokenConstraints
 from workers.contract.text_job import TextJob
 

@@ -9,12 +9,11 @@ from dataclasses import dataclass, field
 
 from neodim_sampling.errors import InvalidParams
 from neodim_sampling.parameters import (
-    AdjustmentParams,
     ConstraintParams,
-    RepetitionPenaltyParams,
     StopParams,
     WarperParams,
 )
+from neodim_sampling.penalty_parameters import AdjustmentParams, RepetitionPenaltyParams
 from neodim_sampling.prompt_items import ItemsPrompt
 from neodim_sampling.prompts import ChatPrompt, PlainPrompt, PreamblePrompt
 

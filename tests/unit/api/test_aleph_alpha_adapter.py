@@ -6,11 +6,11 @@ from aleph_alpha_client import CompletionRequest, Prompt, Text, TextControl
 from api.aleph_alpha.adapter import completion_job, load_completion, read_completion, renamed
 from api.aleph_alpha.schema import AlephAlphaCompletionSchema
 from neodim_sampling.parameters import (
-    AdjustmentParams,
     ConstraintParams,
     StopParams,
     WarperParams,
 )
+from neodim_sampling.penalty_parameters import AdjustmentParams
 from neodim_sampling.prompt_items import AttentionParams, IdsItem, ItemsPrompt, TextItem
 from neodim_sampling.prompt_items import TextControl as ReadTextControl
 from workers.contract.errors import InvalidParams, MissingCapability

@@ -4,7 +4,12 @@ import pytest
 
 from api.neodim.adapter import load
 from api.neodim.schema import GenerateSchema
-from neodim_sampling.parameters import IncludeGenerated, StopKind, StopParams, WarperParams
+from neodim_sampling.parameters import (
+    StopKind,
+    StopParams,
+    WarperParams,
+)
+from neodim_sampling.penalty_parameters import IncludeGenerated
 from workers.contract.errors import InvalidParams
 from workers.contract.job_body import decode_job, encode
 from workers.contract.settings import Settings

@@ -16,12 +16,14 @@ from api.standard.adapter import (
 )
 from api.standard.schema import ChatSchema, CompletionSchema
 from neodim_sampling.parameters import (
-    AdjustmentParams,
     ConstraintParams,
-    IncludeGenerated,
-    RepetitionPenaltyParams,
     StopParams,
     WarperParams,
+)
+from neodim_sampling.penalty_parameters import (
+    AdjustmentParams,
+    IncludeGenerated,
+    RepetitionPenaltyParams,
 )
 from neodim_sampling.prompts import ChatMessage, PlainPrompt
 from workers.contract.errors import InvalidParams, MissingCapability

@@ -12,13 +12,15 @@ from hypothesis import strategies as st
 
 from neodim_sampling.errors import InvalidParams
 from neodim_sampling.parameters import (
-    AdjustmentParams,
     ConstraintParams,
-    IncludeGenerated,
-    RepetitionPenaltyParams,
     StopKind,
     StopParams,
     WarperParams,
+)
+from neodim_sampling.penalty_parameters import (
+    AdjustmentParams,
+    IncludeGenerated,
+    RepetitionPenaltyParams,
 )
 from neodim_sampling.prompts import ChatMessage, ChatPrompt, PlainPrompt, PreamblePrompt
 from workers.contract.job_body import decode_job, encode

@@ -12,7 +12,8 @@ from functools import cache, cached_property
 
 import torch
 
-from neodim_sampling.parameters import AdjustmentParams, StopParams, WarperParams
+from neodim_sampling.parameters import StopParams, WarperParams
+from neodim_sampling.penalty_parameters import AdjustmentParams
 from neodim_sampling.prompts import PlainPrompt
 from neodim_sampling.row import RowSettings, SamplingRow, TokenConstraints
 from neodim_sampling.text.fitting import FittedPrompt

@@ -21,7 +21,8 @@ from tiny_engine import FAMILIES, TinyEngine, parts, running
 from torch import Tensor
 from torch.nn.functional import cosine_similarity
 
-from neodim_sampling.parameters import AdjustmentParams, WarperParams
+from neodim_sampling.parameters import WarperParams
+from neodim_sampling.penalty_parameters import AdjustmentParams
 from neodim_sampling.prompt_items import AttentionParams
 from workers.contract.text_result import TextResult
 from workers.engine.attention_control import AttentionControl

@@ -6,7 +6,7 @@ import pytest
 from items_jobs import SENTENCE, items_job
 from tiny_engine import FAMILIES, Ear, TinyEngine, parts, running
 
-from neodim_sampling.parameters import AdjustmentParams
+from neodim_sampling.penalty_parameters import AdjustmentParams
 from neodim_sampling.prompt_items import IdsItem, TextItem
 from workers.contract.text_job import TextJob
 from workers.contract.text_result import (

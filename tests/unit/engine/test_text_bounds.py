@@ -12,7 +12,12 @@ from standard_jobs import plain_job
 from tiny_engine import TinyEngine, running
 
 from neodim_sampling.errors import NoTokenLeft
-from neodim_sampling.parameters import AdjustmentParams, ConstraintParams, StopParams, WarperParams
+from neodim_sampling.parameters import (
+    ConstraintParams,
+    StopParams,
+    WarperParams,
+)
+from neodim_sampling.penalty_parameters import AdjustmentParams
 from neodim_sampling.text.words import spelling_as_written
 from workers.contract.errors import EngineFailure
 from workers.contract.text_job import TextJob

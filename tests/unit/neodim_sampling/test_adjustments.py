@@ -12,7 +12,8 @@ from torch import Tensor
 
 from neodim_sampling.adjustments import adjust
 from neodim_sampling.counted_text import PenaltyTokens
-from neodim_sampling.parameters import AdjustmentParams, WarperParams
+from neodim_sampling.parameters import WarperParams
+from neodim_sampling.penalty_parameters import AdjustmentParams
 from neodim_sampling.pipeline import shape_scores
 from neodim_sampling.row import RowSettings, SamplingRow, TokenConstraints
 

@@ -8,7 +8,8 @@ import pytest
 import torch
 
 from neodim_sampling.counted_text import PenaltyTokens
-from neodim_sampling.parameters import AdjustmentParams, WarperParams
+from neodim_sampling.parameters import WarperParams
+from neodim_sampling.penalty_parameters import AdjustmentParams
 from neodim_sampling.pipeline import choose, shape_scores
 from neodim_sampling.row import RowSettings, SamplingRow, TokenConstraints
 

@@ -10,14 +10,13 @@ import pytest
 from neodim_sampling.errors import InvalidParams
 from neodim_sampling.parameters import (
     WARPERS,
-    AdjustmentParams,
     ConstraintParams,
-    RepetitionPenaltyParams,
     StopKind,
     StopParams,
     WarperParams,
     resolve_order,
 )
+from neodim_sampling.penalty_parameters import AdjustmentParams, RepetitionPenaltyParams
 from neodim_sampling.prompts import PlainPrompt, PreamblePrompt
 
 HUGE = 10**400

@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
-from neodim_sampling.parameters import IncludeGenerated, RepetitionPenaltyParams, WarperParams
+from neodim_sampling.parameters import WarperParams
 from neodim_sampling.penalty import penalised_tokens, penalty_range, repetition_penalty_
+from neodim_sampling.penalty_parameters import IncludeGenerated, RepetitionPenaltyParams
 from neodim_sampling.row import RowSettings, SamplingRow, TokenConstraints
 
 CASES = Path(__file__).parents[2] / "data" / "warper_cases.jsonl"

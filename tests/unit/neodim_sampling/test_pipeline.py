@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from neodim_sampling.constraints import constrain
-from neodim_sampling.parameters import IncludeGenerated, RepetitionPenaltyParams, WarperParams
+from neodim_sampling.parameters import WarperParams
+from neodim_sampling.penalty_parameters import IncludeGenerated, RepetitionPenaltyParams
 from neodim_sampling.pipeline import choose, shape_scores
 from neodim_sampling.row import RowSettings, SamplingRow, TokenConstraints
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from neodim_sampling.parameters import AdjustmentParams, RepetitionPenaltyParams, WarperParams
+from neodim_sampling.parameters import WarperParams
+from neodim_sampling.penalty_parameters import AdjustmentParams, RepetitionPenaltyParams
 from neodim_sampling.row import RowSettings, SamplingRow, TokenConstraints
 from neodim_sampling.text_indexes import NgramIndex, PenaltyText, SequenceIndex
 

@@ -5,7 +5,8 @@ from tokenizer_families import load_codec
 
 from neodim_sampling.counted_text import PenaltyTokens
 from neodim_sampling.errors import InvalidParams
-from neodim_sampling.parameters import AdjustmentParams, ConstraintParams
+from neodim_sampling.parameters import ConstraintParams
+from neodim_sampling.penalty_parameters import AdjustmentParams
 from neodim_sampling.row import TokenConstraints
 from neodim_sampling.text.codec import TextCodec
 from neodim_sampling.text.constraint_words import resolve_constraints, resolve_penalties
