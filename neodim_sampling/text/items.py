@@ -9,6 +9,7 @@ from neodim_sampling.errors import InvalidParams
 from neodim_sampling.prompt_items import IdsItem, ImageItem, PromptItem, TextControl, TextItem
 from neodim_sampling.text.codec import TextCodec
 from neodim_sampling.text.tiles import Area, Tiles, factor_of_area, is_reached
+from neodim_sampling.text.words import ANCHORS, spelling_as_written
 
 Span = tuple[int, int]
 """First character and the one after the last."""
@@ -106,6 +107,24 @@ def read_items(
     if not starts:
         raise InvalidParams("prompt", "must not be empty: this model has no token between texts")
     return ReadPrompt(tuple(found), (starts[0],))
+
+
+def read_continuation(codec: TextCodec, text: str) -> ReadItem:
+    """A text that goes on where another ends: without a space that the tokenizer would add.
+
+    Args:
+        codec: the model's.
+        text: special tokens spelt in it count as such.
+    """
+    ids = spelling_as_written(codec, text)
+    # Its characters are known of a text that begins with it, or of one that goes on with it.
+    for before in ("", *ANCHORS):
+        known, spans = codec.encode_with_spans(before + text)
+        if known[-len(ids) :] == ids:
+            own = [(max(0, start - len(before)), stop - len(before)) for start, stop in spans]
+            trimmed = [_without_spaces(text, each) for each in own[-len(ids) :]]
+            return ReadItem(0, tuple(ids), tuple(trimmed), {})
+    raise AssertionError("a spelling is that of the text alone, or of one that goes on with it")
 
 
 def _read_picture(item: ImageItem, first: int, tiles: Tiles) -> ReadItem:

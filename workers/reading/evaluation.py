@@ -28,7 +28,7 @@ def evaluate(
     Raises:
         NeodimError: it cannot be done, or failed.
     """
-    target = read_target(preparer, job.prompt, job.expected, "completion_expected")
+    target = read_target(preparer, codec, job.prompt, job.expected, "completion_expected")
     text = target.to_read(target.prompt.factors, n_top=1)
     read = passes.run([text], lambda generation: generation.prompt_likelihoods)
     if read is None:

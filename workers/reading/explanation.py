@@ -46,7 +46,7 @@ def explain(
     Raises:
         NeodimError: it cannot be done, or failed.
     """
-    target = read_target(preparer, job.prompt, job.target, "target")
+    target = read_target(preparer, codec, job.prompt, job.target, "target")
     parts = cut_prompt(job, target.prompt.items)
     earlier = _earlier_tokens(job, target) if job.is_by_token else []
     plain = target.prompt.factors

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from neodim_sampling.errors import InvalidParams
-from neodim_sampling.prompt_items import AttentionParams, ItemsPrompt, TextItem
-from neodim_sampling.text.items import ReadItem, ReadPrompt
+from neodim_sampling.prompt_items import AttentionParams, ItemsPrompt
+from neodim_sampling.text.codec import TextCodec
+from neodim_sampling.text.items import ReadItem, ReadPrompt, read_continuation
 from workers.engine.pictures import PlacedPicture
 from workers.engine.prepare import Preparer
 from workers.engine.questions import Question, TextToRead
@@ -50,11 +51,14 @@ class Target:
         )
 
 
-def read_target(preparer: Preparer, prompt: ItemsPrompt, text: str, field: str) -> Target:
+def read_target(
+    preparer: Preparer, codec: TextCodec, prompt: ItemsPrompt, text: str, field: str
+) -> Target:
     """A text behind a prompt.
 
     Args:
         preparer: of the model.
+        codec: of the model.
         prompt: what comes before.
         text: special tokens spelt in it count as such.
         field: the request's name for the text.
@@ -64,8 +68,7 @@ def read_target(preparer: Preparer, prompt: ItemsPrompt, text: str, field: str) 
         PromptTooLong: both do not fit in a row.
     """
     read, pictures = preparer.fitter.read_items(prompt)
-    expected, _ = preparer.fitter.read_items(ItemsPrompt(items=(TextItem(text=text),)))
-    (item,) = expected.items
+    item = read_continuation(codec, text)
     if not item.ids:
         raise InvalidParams(field, "must have at least one token of this model")
     preparer.fitter.check_room(len(read.ids), len(item.ids))

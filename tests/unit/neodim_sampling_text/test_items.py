@@ -12,7 +12,8 @@ from tokenizer_families import ALL_FAMILIES, BYTE_LEVEL, load_codec
 from neodim_sampling.errors import InvalidParams
 from neodim_sampling.prompt_items import IdsItem, PromptItem, TextControl, TextItem, TokenControl
 from neodim_sampling.text.codec import TextCodec
-from neodim_sampling.text.items import ReadItem, ReadPrompt, read_items
+from neodim_sampling.text.items import ReadItem, ReadPrompt, read_continuation, read_items
+from neodim_sampling.text.words import spelling_as_written
 
 INSTRUCTION = "### Instruction:\nAnswer the"
 LETTERS = [(place, 1) for place in range(16)]
@@ -188,3 +189,32 @@ def test_empty_prompt_is_a_token_that_ends_a_text_where_none_begins_one() -> Non
 def test_ids_outside_the_vocabulary_are_refused(token: int) -> None:
     with pytest.raises(InvalidParams, match="prompt: token ids are from 0 to 510"):
         read(load_codec("gpt2"), IdsItem(ids=(1, token)))
+
+
+@pytest.mark.parametrize("text", ["river", " river is", "\u65e5\u672c cat", "a\nb c", " "])
+@pytest.mark.parametrize("family", ALL_FAMILIES)
+def test_text_that_goes_on_is_read_without_a_space_of_the_tokenizers(
+    family: str, text: str
+) -> None:
+    codec = load_codec(family)
+
+    found = read_continuation(codec, text)
+
+    assert list(found.ids) == spelling_as_written(codec, text)
+    if codec.decode([*codec.encode("cat"), *found.ids]) == "cat" + text:
+        covered = {n for start, stop in found.spans for n in range(start, stop)}
+        assert covered >= {n for n, each in enumerate(text) if each != " "}
+    assert all(0 <= start < stop <= len(text) for start, stop in found.spans)
+
+
+@pytest.mark.parametrize(
+    ("family", "spans"),
+    [
+        ("llama", [(0, 1)] * 3 + [(1, 2)] * 3 + [(3, 6)]),
+        ("gpt2", [(0, 1)] * 3 + [(1, 2)] * 3 + [(3, 6)]),
+    ],
+)
+def test_tokens_of_one_character_of_a_text_that_goes_on_share_it(
+    family: str, spans: list[tuple[int, int]]
+) -> None:
+    assert read_continuation(load_codec(family), "\u65e5\u672c cat").spans == tuple(spans)

@@ -11,6 +11,7 @@ from tiny_engine import parts
 
 from neodim_sampling.errors import InvalidParams, PromptTooLong
 from neodim_sampling.prompt_items import ImageItem, ItemsPrompt, TextControl, TextItem
+from neodim_sampling.text.words import spelling_as_written
 from workers.contract.errors import MissingCapability
 from workers.contract.reading_job import EvaluationJob, EvaluationResult
 
@@ -26,7 +27,7 @@ def evaluation(asked: ItemsPrompt, expected: str) -> EvaluationJob:
 def check(family: str, result: EvaluationResult, ids: list[int], expected: str) -> None:
     """The result is that of a direct pass over the prompt's ids and the text behind them."""
     _, codec = parts(family)
-    behind = codec.encode_bare(expected)
+    behind = spelling_as_written(codec, expected)
     rows = log_probs(family, [*ids, *behind], len(behind))
     likeliest = rows.argmax(-1).tolist()
     total = float(rows[torch.arange(len(behind)), torch.tensor(behind)].sum())

@@ -10,6 +10,7 @@ from tiny_engine import TinyEngine, job, parts
 
 from neodim_sampling.errors import InvalidParams, PromptTooLong
 from neodim_sampling.prompt_items import ItemsPrompt, TextControl, TextItem
+from neodim_sampling.text.words import spelling_as_written
 from workers.contract.reading_job import (
     Explanation,
     ExplanationJob,
@@ -50,7 +51,7 @@ def test_scores_are_differences_of_losses(family: str, is_general: bool) -> None
     with reading(family, chunk=7, is_general=is_general) as engine:
         result = explain(engine, prompt(TEXT, [70, 71]), granularity=Granularity.WORD)
 
-    behind = codec.encode_bare(TARGET)
+    behind = spelling_as_written(codec, TARGET)
     read, spans = codec.encode_with_spans(TEXT)
     ids = [*read, 70, 71, *behind]
     base = losses(family, ids, len(behind), {}, is_general)
@@ -82,7 +83,7 @@ def test_controls_of_the_prompt_stay_in_force_and_multiply() -> None:
 
     _, codec = parts("gpt2")
     read, spans = codec.encode_with_spans(TEXT)
-    behind = codec.encode_bare(TARGET)
+    behind = spelling_as_written(codec, TARGET)
     ids = [*read, *behind]
     controlled = [n for n, (start, stop) in enumerate(spans) if start < 7 and stop > 4]
     halves = dict.fromkeys(controlled, 0.5)
