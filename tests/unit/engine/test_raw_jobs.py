@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import pytest
+import torch
 from items_jobs import SENTENCE, items_job
 from tiny_engine import FAMILIES, Ear, TinyEngine, parts, running
 
@@ -102,6 +103,14 @@ def test_a_stop_string_may_be_the_name_of_a_special_token() -> None:
     assert (result.sequences[0].text, result.n_made) == ("", 1)
 
 
+@torch.inference_mode()
+def direct_log_probs(family: str, ids: Sequence[int]) -> list[float]:
+    """What the library's own model makes of each token behind the first, in one plain pass."""
+    model, _ = parts(family)
+    every = model(torch.tensor([ids])).logits[0].log_softmax(-1)
+    return [float(every[n, token]) for n, token in enumerate(ids[1:])]
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 def test_echo_tells_the_items_tokens_with_the_likelihood_of_all_but_the_first(family: str) -> None:
     _, codec = parts(family)
@@ -115,7 +124,10 @@ def test_echo_tells_the_items_tokens_with_the_likelihood_of_all_but_the_first(fa
     assert [each.token for each in echo] == [*codec.encode_bare(SENTENCE), *ids]
     assert [each.alone for each in echo] == [codec.alone(each.token) for each in echo]
     assert echo[0].log_prob is None
-    assert all(each.log_prob is not None and len(each.top) == 2 for each in echo[1:])
+    assert [each.log_prob for each in echo[1:]] == pytest.approx(
+        direct_log_probs(family, [each.token for each in echo]), abs=1e-4
+    )
+    assert all(len(each.top) == 2 for each in echo[1:])
     assert heard.made[0].echo == echo
     assert heard.deltas[0].echo == echo
 
