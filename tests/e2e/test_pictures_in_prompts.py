@@ -73,7 +73,7 @@ def test_control_and_crop_of_a_picture_change_what_is_likely(stack: Stack) -> No
 
 
 def test_tiles_of_a_picture_are_explained_by_their_rectangles(stack: Stack) -> None:
-    reply = post(stack, "explain", TEXT, PICTURE, target="it")
+    reply = post(stack, "explain", TEXT, PICTURE, target="it", prompt_granularity="token")
 
     assert reply.status_code == 200, reply.text
     of_picture = reply.json()["explanations"][0]["items"][1]

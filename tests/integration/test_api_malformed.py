@@ -141,6 +141,21 @@ def test_a_failure_of_our_own_is_told_in_json_without_its_reason(client, monkeyp
     assert response.json == {"error": "an internal error; the log says more"}
 
 
+ALEPH_ALPHA = (
+    "/complete",
+    "/evaluate",
+    "/explain",
+    "/embed",
+    "/semantic_embed",
+    "/batch_semantic_embed",
+    "/tokenize",
+    "/detokenize",
+    "/version",
+    "/models_available",
+    "/models/{name}/tokenizer",
+)
+
+
 def test_the_documentation_lists_every_endpoint(client):
     spec = client.get("/openapi.json").json
     page = client.get("/docs").text
@@ -163,6 +178,7 @@ def test_the_documentation_lists_every_endpoint(client):
         "/v1/images/{job_id}/{n}.png",
         "/health/live",
         "/health/ready",
+        *(f"{version}{path}" for version in ("", "/v1") for path in ALEPH_ALPHA),
     }
     assert all(path in page for path in spec["paths"])
     assert "repetition_penalty_slope" in page
