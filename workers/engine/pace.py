@@ -11,6 +11,10 @@ READING_STEPS = 1.25
 FORGOTTEN_AFTER = 50
 """Steps with smaller budgets after which the time of a larger one is a guess again."""
 
+PLAIN_AFTER = 50
+"""Steps after which prompts, where there are always some, wait for one step without them: what an
+ordinary step takes changes with the rows."""
+
 _SMOOTHING = 0.3
 
 
@@ -31,15 +35,19 @@ class Pace:
         self._step_s: float | None = None
         self._reading_s: dict[int, float] = {}
         self._ages: dict[int, int] = {}
+        self._n_mixed = 0
+        """Steps since the last one that read no prompts beside its rows."""
 
     def prompt_budget(self, n_running: int) -> int:
-        """Most prompt tokens of the next step.
+        """Most prompt tokens of the next step; 0 = first see how long one without any takes.
 
         Args:
             n_running: rows that get a token in it.
         """
-        if not n_running or self._step_s is None:
+        if not n_running:
             return self._largest
+        if self._step_s is None or self._n_mixed >= PLAIN_AFTER:
+            return 0
         limit_s = READING_STEPS * self._step_s
         chosen, *larger = self._budgets
         expected_s = self._reading_s.get(chosen)
@@ -62,7 +70,9 @@ class Pace:
         """
         if not n_running:
             return
+        self._n_mixed += 1
         if not n_prompt_tokens:
+            self._n_mixed = 0
             self._step_s = _smoothed(self._step_s, seconds)
         elif self._step_s is not None:
             budget = next(

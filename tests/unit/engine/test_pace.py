@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from workers.engine.pace import READING_STEPS, SMALLEST_BUDGET, Pace
+from workers.engine.pace import PLAIN_AFTER, READING_STEPS, SMALLEST_BUDGET, Pace
 
 
 def learned(pace: Pace, step_s: float, token_s: float, fixed_s: float) -> list[int]:
@@ -41,12 +41,26 @@ def test_budget_is_not_overshot_on_the_way() -> None:
     assert max(budgets) * 0.001 <= READING_STEPS * 0.1
 
 
-def test_first_step_of_all_does_not_hinder() -> None:
+def test_prompts_wait_for_one_step_without_them_before_any_are_read_beside_rows() -> None:
     pace = Pace(64)
-
     pace.observe(0, 64, 9.0)
 
-    assert pace.prompt_budget(3) == 64
+    assert pace.prompt_budget(3) == 0
+    pace.observe(3, 0, 0.1)
+
+    assert pace.prompt_budget(3) == SMALLEST_BUDGET
+
+
+def test_time_of_a_step_is_learned_again_where_there_are_always_prompts() -> None:
+    pace = Pace(512)
+    learned(pace, 1.0, 0.001, 0.0)
+
+    # The rows are fewer now, and a step takes a tenth of the time.
+    for _ in range(30 * PLAIN_AFTER):
+        budget = pace.prompt_budget(1)
+        pace.observe(1, budget, 0.1 + 0.001 * budget)
+
+    assert pace.prompt_budget(1) * 0.001 <= READING_STEPS * 0.1
 
 
 def test_budget_below_the_smallest_is_kept() -> None:
