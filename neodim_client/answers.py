@@ -57,7 +57,10 @@ def parse(content: bytes | str, from_json: Callable[[Any], T]) -> T:
     except KeyError as error:
         raise InvalidAnswer(f"the server's answer lacks {error}") from error
     except (AttributeError, TypeError, ValueError) as error:
-        raise InvalidAnswer(f"the server's answer cannot be read: {error}") from error
+        excerpt = repr(content[:SHOWN_CHARACTERS])
+        raise InvalidAnswer(
+            f"the server's answer cannot be read: {error}; it begins with {excerpt}"
+        ) from error
 
 
 def error_of(answer: Answer, job_id: str | None) -> ApiError:

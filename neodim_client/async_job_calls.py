@@ -89,14 +89,23 @@ class AsyncJobs:
             result_of(calls.submit(request, model, protocol), self._retries)
         )
 
-    async def get(self, job_id: str) -> Job[Any]:
-        """A job as it stands.
+    @overload
+    async def get(self, job: Job[R]) -> Job[R]: ...
+
+    @overload
+    async def get(self, job: str) -> Job[Any]: ...
+
+    async def get(self, job: Job[Any] | str) -> Job[Any]:
+        """A job as it stands now.
+
+        Args:
+            job: which one, or its id.
 
         Raises:
             JobNotFound: there is none of that id.
             NeodimClientError: the server cannot be asked.
         """
-        return await self._driver.run(result_of(calls.get_job(job_id), self._retries))
+        return await self._driver.run(result_of(calls.get_job(id_of(job)), self._retries))
 
     @overload
     async def wait(self, job: Job[R], *, timeout_s: float | None = None) -> Job[R]: ...

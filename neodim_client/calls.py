@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeAlias, TypeVar
 from urllib.parse import quote
 
-from neodim_client.answers import Answer, reading
+from neodim_client.answers import SHOWN_CHARACTERS, Answer, reading
 from neodim_client.completion_request import CompletionRequest
 from neodim_client.embedding import EmbeddingRequest
+from neodim_client.errors import InvalidAnswer
 from neodim_client.evaluation import EvaluationRequest
 from neodim_client.explanation import ExplanationRequest
 from neodim_client.generate import GenerateRequest, GenerateResponse
@@ -23,6 +25,8 @@ T = TypeVar("T")
 STREAM_HEADERS = {"Accept": "text/event-stream", "Accept-Encoding": "identity"}
 """A compressed stream could keep back what is already there."""
 
+
+_VERSION = re.compile(r"\d+(\.\d+)*\S*")
 
 Submitted: TypeAlias = (
     GenerateRequest
@@ -116,7 +120,14 @@ def models() -> Call[list[ModelInfo]]:
 
 def version() -> Call[str]:
     """`GET /version`, which is plain text."""
-    return Call(method="GET", path="/version", read=lambda answer: answer.content.decode().strip())
+    return Call(method="GET", path="/version", read=_read_version)
+
+
+def _read_version(answer: Answer) -> str:
+    text = answer.content[:SHOWN_CHARACTERS].decode(errors="replace").strip()
+    if not _VERSION.fullmatch(text):
+        raise InvalidAnswer(f"the server's answer is no version: {text!r}")
+    return text
 
 
 def submit(request: Submitted, model: str | None, protocol: str | None) -> Call[Job[Any]]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from neodim_client.prompt import Prompt
+from neodim_client.prompt import Prompt, prompt_json
 from neodim_client.wire import given_fields
 
 
@@ -96,4 +96,4 @@ class CompletionRequest:
 
     def to_json(self) -> dict[str, Any]:
         """The request's body, but for the model; what is None is left out."""
-        return {**given_fields(self), "prompt": self.prompt.to_json()}
+        return {**given_fields(self), "prompt": prompt_json(self.prompt)}

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from neodim_client.prompt import Prompt
+from neodim_client.prompt import Prompt, prompt_json
 from neodim_client.wire import Json, given_fields
 
 
@@ -36,7 +36,7 @@ class EmbeddingRequest:
 
     def to_json(self) -> dict[str, Any]:
         """The request's body, but for the model; what is None is left out."""
-        return {**given_fields(self), "prompt": self.prompt.to_json()}
+        return {**given_fields(self), "prompt": prompt_json(self.prompt)}
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from neodim_client.prompt import Prompt
+from neodim_client.prompt import Prompt, prompt_json
 from neodim_client.wire import Json, from_fields, given_fields
 
 
@@ -26,7 +26,7 @@ class EvaluationRequest:
 
     def to_json(self) -> dict[str, Any]:
         """The request's body, but for the model; what is None is left out."""
-        return {**given_fields(self), "prompt": self.prompt.to_json()}
+        return {**given_fields(self), "prompt": prompt_json(self.prompt)}
 
 
 @dataclass(frozen=True, kw_only=True)

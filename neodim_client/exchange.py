@@ -66,8 +66,11 @@ def answer_of(response: httpx.Response, content: bytes = b"") -> Answer:
 
 def failure_of(error: httpx.RequestError) -> Failure:
     """A failure without httpx."""
+    url = error.request.url
+    server = f"{url.scheme}://{url.netloc.decode()}"
     message = str(error) or type(error).__name__
     was_sent = not isinstance(error, NEVER_SENT)
     if was_sent and isinstance(error, httpx.TimeoutException):
-        return TimedOut(f"the server is silent: {message}")
-    return ConnectionFailed(message, was_sent=was_sent)
+        return TimedOut(f"{server} is silent: {message}")
+    what = "broke the connection" if was_sent else "cannot be reached"
+    return ConnectionFailed(f"{server} {what}: {message}", was_sent=was_sent)

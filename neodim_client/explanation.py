@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from neodim_client.controls import ControlTokenOverlap
-from neodim_client.prompt import Prompt
+from neodim_client.prompt import Prompt, prompt_json
 from neodim_client.wire import Json, from_fields, given_fields
 
 
@@ -76,7 +76,7 @@ class ExplanationRequest:
 
     def to_json(self) -> dict[str, Any]:
         """The request's body, but for the model; what is None is left out."""
-        json = {**given_fields(self), "prompt": self.prompt.to_json()}
+        json = {**given_fields(self), "prompt": prompt_json(self.prompt)}
         granularity = self.prompt_granularity
         if isinstance(granularity, CustomGranularity):
             json["prompt_granularity"] = {"type": "custom", "delimiter": granularity.delimiter}

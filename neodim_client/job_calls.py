@@ -78,14 +78,23 @@ class Jobs:
         """
         return self._driver.run(result_of(calls.submit(request, model, protocol), self._retries))
 
-    def get(self, job_id: str) -> Job[Any]:
-        """A job as it stands.
+    @overload
+    def get(self, job: Job[R]) -> Job[R]: ...
+
+    @overload
+    def get(self, job: str) -> Job[Any]: ...
+
+    def get(self, job: Job[Any] | str) -> Job[Any]:
+        """A job as it stands now.
+
+        Args:
+            job: which one, or its id.
 
         Raises:
             JobNotFound: there is none of that id.
             NeodimClientError: the server cannot be asked.
         """
-        return self._driver.run(result_of(calls.get_job(job_id), self._retries))
+        return self._driver.run(result_of(calls.get_job(id_of(job)), self._retries))
 
     @overload
     def wait(self, job: Job[R], *, timeout_s: float | None = None) -> Job[R]: ...

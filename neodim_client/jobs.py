@@ -54,14 +54,14 @@ class Progress:
     """How far a job is.
 
     Args:
-        done: tokens of all its texts, or steps of all its pictures.
-        expected: how many there will be at most.
-        unit: which of the two.
+        done: tokens of all its texts, steps of all its pictures, or passes over what is only read.
+        expected: how many there will be at most; 0 = not known yet.
+        unit: which of these.
     """
 
     done: int
     expected: int
-    unit: Literal["tokens", "steps"]
+    unit: Literal["tokens", "steps", "passes"]
 
 
 @dataclass(frozen=True)
@@ -205,9 +205,10 @@ JobEvent: TypeAlias = StateChanged | TextAdded | JobEnded[R]
 
 
 def _progress(json: Json) -> Progress:
-    if "steps_done" in json:
-        return Progress(json["steps_done"], json["steps_expected"], "steps")
-    return Progress(json["tokens_generated"], json["tokens_expected"], "tokens")
+    if "tokens_generated" in json:
+        return Progress(json["tokens_generated"], json["tokens_expected"], "tokens")
+    unit: Literal["steps", "passes"] = "steps" if "steps_done" in json else "passes"
+    return Progress(json[f"{unit}_done"], json[f"{unit}_expected"], unit)
 
 
 def _moment(text: str | None) -> datetime | None:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
-from neodim_client.jobs import Job, JobState
+from neodim_client.jobs import Job, JobState, Progress
 
 BAR_WIDTH = 30
 
@@ -87,7 +87,14 @@ def line_of(job: Job[Any], elapsed_s: float) -> str:
     if job.state is JobState.QUEUED and not job.is_possible:
         state = f"queued (no worker serves {job.model} now)"
     elif job.state is not JobState.QUEUED:
-        part = min(1.0, progress.done / progress.expected) if progress.expected else 0.0
-        bar = ("#" * round(part * BAR_WIDTH)).ljust(BAR_WIDTH, ".")
-        state = f"{state} [{bar}] {progress.done}/{progress.expected} {progress.unit}"
+        state = f"{state} {_bar(progress)}"
     return f"{state}  {elapsed_s:.0f} s"
+
+
+def _bar(progress: Progress) -> str:
+    """What is done of what is expected; the number alone where nothing is known of that."""
+    if not progress.expected:
+        return f"{progress.done} {progress.unit}"
+    part = min(1.0, progress.done / progress.expected)
+    bar = ("#" * round(part * BAR_WIDTH)).ljust(BAR_WIDTH, ".")
+    return f"[{bar}] {progress.done}/{progress.expected} {progress.unit}"

@@ -170,6 +170,18 @@ class Prompt:
         return Prompt(tuple(map(_item, json)))
 
 
+def prompt_json(prompt: Prompt) -> list[dict[str, Any]]:
+    """A request's prompt as it carries it.
+
+    Raises:
+        TypeError: it is no prompt, but a text maybe.
+    """
+    if not isinstance(prompt, Prompt):
+        kind = type(prompt).__name__
+        raise TypeError(f"prompt: must be a Prompt, such as Prompt.from_text(...), not a {kind}")
+    return prompt.to_json()
+
+
 def _item(json: Json) -> PromptItem:
     kind = _ITEMS.get(json["type"])
     if kind is None:

@@ -64,7 +64,8 @@ class Retries:
 
     def begin_anew(self) -> None:
         """Forget what failed: it went on in between."""
-        self._n_failed = 0
+        self.n_failed = 0
+        """Tries that failed."""
         self._failed_first: float | None = None
 
     def next_wait_s(self, asked_s: float | None = None) -> float | None:
@@ -76,11 +77,11 @@ class Retries:
         policy, now = self._policy, self._clock()
         if self._failed_first is None:
             self._failed_first = now
-        self._n_failed += 1
+        self.n_failed += 1
         # From some power on a float cannot hold it, and the wait is long past its bound.
-        doubled_s = policy.first_wait_s * 2.0 ** min(self._n_failed - 1, 60)
+        doubled_s = policy.first_wait_s * 2.0 ** min(self.n_failed - 1, 60)
         wait_s = min(doubled_s, policy.longest_wait_s) * (1 - self._chance() / 2)
         if asked_s is not None and asked_s >= wait_s:
             wait_s = asked_s + policy.first_wait_s * self._chance()
         is_late = now + wait_s > self._failed_first + policy.total_s
-        return None if self._n_failed >= policy.attempts or is_late else wait_s
+        return None if self.n_failed >= policy.attempts or is_late else wait_s

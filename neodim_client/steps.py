@@ -120,6 +120,8 @@ def answer_to(action: Send | Open, policy: RetryPolicy) -> Steps[Answer]:
         failure.job_id = failure.job_id or call.job_id
         wait_s = retries.next_wait_s(failure.retry_after_s) if may_repeat else None
         if wait_s is None:
+            if retries.n_failed > 1:
+                failure.add_note(f"after {retries.n_failed} tries")
             raise failure
         yield Pause(wait_s)
 

@@ -39,6 +39,7 @@ class Output:
         self._cancel: Callable[[], None] | None = None
         self._deltas: dict[int, list[TextDelta]] = {}
         self._n_generated = 0
+        self._n_expected: int | None = None
         self._batch = 0
         self._unacknowledged: Progress | None = None
         self._due_at = 0.0
@@ -53,6 +54,11 @@ class Output:
             for delta in deltas:
                 self._deltas.setdefault(delta.sequence, []).append(delta)
             self._n_generated = n_generated
+
+    def report(self, n_done: int, n_expected: int) -> None:
+        """Hear how far a job is that makes no text."""
+        with self._lock:
+            self._n_generated, self._n_expected = n_done, n_expected
 
     def end(self, error: Exception | None) -> None:
         """Hear that the generation has ended."""
@@ -108,7 +114,11 @@ class Output:
         self._deltas.clear()
         self._batch += 1
         return Progress(
-            attempt=self.attempt, batch=self._batch, n_generated=self._n_generated, deltas=deltas
+            attempt=self.attempt,
+            batch=self._batch,
+            n_generated=self._n_generated,
+            deltas=deltas,
+            n_expected=self._n_expected,
         )
 
 

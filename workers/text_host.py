@@ -91,7 +91,7 @@ class TextHost(WorkerHost):
         return lambda: self._store.succeed(attempt, result)
 
     def _read(self, attempt: Attempt, job: ReadingJob, output: Output) -> Finish:
-        passes = Passes(self._preparer.prepare_reading, self._text_engine.submit)
+        passes = Passes(self._preparer.prepare_reading, self._text_engine.submit, output.report)
         output.connect(passes.cancel)
         if attempt.is_cancelled:
             passes.cancel()

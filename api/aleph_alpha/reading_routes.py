@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from flask import Response
@@ -44,15 +45,17 @@ from api.documentation import document
 from api.jobs.schema import JobSchema
 from api.protocols import Protocol, Room
 
-EVALUATION = Protocol(name="aleph_alpha_evaluation", load=load_evaluation, render=render_evaluation)
-EXPLANATION = Protocol(
+_reading = partial(Protocol, progress=("passes_done", "passes_expected"))
+
+EVALUATION = _reading(name="aleph_alpha_evaluation", load=load_evaluation, render=render_evaluation)
+EXPLANATION = _reading(
     name="aleph_alpha_explanation", load=load_explanation, render=render_explanation
 )
-EMBEDDING = Protocol(name="aleph_alpha_embedding", load=load_embedding, render=render_embedding)
-SEMANTIC = Protocol(
+EMBEDDING = _reading(name="aleph_alpha_embedding", load=load_embedding, render=render_embedding)
+SEMANTIC = _reading(
     name="aleph_alpha_semantic_embedding", load=load_semantic, render=render_semantic
 )
-BATCH = Protocol(name="aleph_alpha_batch_semantic_embedding", load=load_batch, render=render_batch)
+BATCH = _reading(name="aleph_alpha_batch_semantic_embedding", load=load_batch, render=render_batch)
 PROTOCOLS = (EVALUATION, EXPLANATION, EMBEDDING, SEMANTIC, BATCH)
 
 EVALUATE, EXPLAIN, EMBED, SEMANTIC_EMBED, BATCH_SEMANTIC_EMBED = (

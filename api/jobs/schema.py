@@ -23,6 +23,8 @@ class ProgressSchema(Schema):
 
     tokens_generated = fields.Integer(metadata={"description": "Of text."})
     tokens_expected = fields.Integer(metadata={"description": "Of text."})
+    passes_done = fields.Integer(metadata={"description": "Over texts that are only read."})
+    passes_expected = fields.Integer(metadata={"description": "0 until the worker knows."})
     steps_done = fields.Integer(metadata={"description": "Of pictures."})
     steps_expected = fields.Integer(metadata={"description": "Of pictures."})
 

@@ -43,12 +43,18 @@ class Attempt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """News of one attempt; those of one `batch` number are written once, however often sent."""
+    """News of one attempt; those of one `batch` number are written once, however often sent.
+
+    Args:
+        n_generated: how much is done so far.
+        n_expected: how much there is to do, where the job itself did not tell; None = it did.
+    """
 
     attempt: Attempt
     batch: int
     n_generated: int
     deltas: tuple[TextDelta, ...]
+    n_expected: int | None = None
 
 
 class AttemptStore:
@@ -126,6 +132,7 @@ class AttemptStore:
                         self._lease_ms,
                         each.batch,
                         each.n_generated,
+                        "" if each.n_expected is None else each.n_expected,
                         *arguments,
                     ],
                     client=pipeline,

@@ -38,15 +38,18 @@ class Passes:
     Args:
         prepare: makes of a text what the engine runs.
         submit: gives that to the engine.
+        report: hears how many of how many texts are read.
     """
 
     def __init__(
         self,
         prepare: Callable[[TextToRead, Sink], Generation],
         submit: Callable[[Generation], None],
+        report: Callable[[int, int], None],
     ) -> None:
         self._prepare = prepare
         self._submit = submit
+        self._report = report
         self._lock = threading.Lock()
         self._running: dict[int, Generation] = {}
         self._is_cancelled = False
@@ -77,6 +80,7 @@ class Passes:
         ended: SimpleQueue[tuple[int, Exception | None]] = SimpleQueue()
         waiting = deque(enumerate(texts))
         failure: Exception | None = None
+        self._report(0, len(texts))
         while True:
             while waiting and len(self._running) < AT_ONCE and not self._is_cancelled:
                 self._begin(*waiting.popleft(), ended)
@@ -90,6 +94,7 @@ class Passes:
                 self.cancel()
             elif not generation.is_partial:
                 found[place] = find(generation)
+                self._report(len(found), len(texts))
         if failure is not None:
             raise failure
         return [found[n] for n in range(len(texts))] if len(found) == len(texts) else None

@@ -217,3 +217,12 @@ def test_answer_of_a_running_job_raises() -> None:
 
     with pytest.raises(JobError, match="job-1 is running"):
         job.answer()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_page_of_another_server_is_no_version(kind: str) -> None:
+    with (
+        ScriptedServer(says(200, b"<html>hi</html>")) as server,
+        pytest.raises(InvalidAnswer, match="is no version: '<html>hi"),
+    ):
+        use(kind, server.url, lambda client: client.version())

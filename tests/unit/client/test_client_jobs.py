@@ -37,6 +37,7 @@ from neodim_client import (
     TextAdded,
     TimedOut,
 )
+from neodim_client.jobs import Job
 
 pytestmark = pytest.mark.parametrize("kind", KINDS)
 
@@ -287,3 +288,9 @@ def _wait_for_two(kind: str, url: str) -> list[Any]:
         return await asyncio.gather(client.jobs.wait("a"), client.jobs.wait("b"))
 
     return list(use(kind, url, wait))
+
+
+def test_job_itself_can_be_asked_for_anew(kind: str) -> None:
+    job = Job.from_json(job_json())
+    with ScriptedServer(says(200, job_json(attempt=2))) as server:
+        assert use(kind, server.url, lambda client: client.jobs.get(job)).attempt == 2

@@ -183,3 +183,9 @@ def test_explanation_request_is_written_as_its_endpoint_wants_it(
         "target_granularity": "token",
         "postprocessing": "square",
     }
+
+
+@pytest.mark.parametrize("make", [CompletionRequest, lambda text: EvaluationRequest(text, "x")])
+def test_text_in_a_prompts_place_is_refused_with_what_makes_one_of_it(make: Any) -> None:
+    with pytest.raises(TypeError, match=r"^prompt: must be a Prompt, such as Prompt.from_text"):
+        make("Hi there").to_json()

@@ -142,3 +142,14 @@ def test_answer_that_is_cut_is_asked_for_again(kind: str) -> None:
         use(kind, server.url, generate)
 
     assert len(server.calls) == 2
+
+
+def test_failure_names_the_server_and_the_tries(kind: str) -> None:
+    policy = RetryPolicy(attempts=3, first_wait_s=0.0)
+    server = ScriptedServer(says(200, GENERATED))
+    server.close()
+    url = server.url
+    with pytest.raises(ConnectionFailed, match=f"^{url} cannot be reached: ") as failed:
+        use(kind, url, generate, retries=policy)
+
+    assert failed.value.__notes__ == ["after 3 tries"]

@@ -35,6 +35,10 @@ def prompt(*items: PromptItem | str | list[int], **attention: object) -> ItemsPr
     return ItemsPrompt(items=tuple(made), attention=AttentionParams(**attention))
 
 
+def unheard(n_done: int, n_expected: int) -> None:
+    """Nobody asks how far a job is."""
+
+
 class ReadingEngine:
     """An engine and what does reading jobs with it."""
 
@@ -43,7 +47,7 @@ class ReadingEngine:
         self.reader = Reader(engine.preparer, engine.codec, engine.model.n_layers)
 
     def passes(self) -> Passes:
-        return Passes(self.engine.preparer.prepare_reading, self.engine.engine.submit)
+        return Passes(self.engine.preparer.prepare_reading, self.engine.engine.submit, unheard)
 
     def do(self, job: ReadingJob) -> ReadingResult:
         result = self.reader.do(job, self.passes())

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from reading_jobs import ReadingEngine, prompt
+from reading_jobs import ReadingEngine, prompt, unheard
 from scripted_engine import N_VOCAB, POISON, ScriptedEngine, Speller, scores_behind
 from tiny_engine import TinyEngine
 
@@ -48,6 +48,19 @@ def prepare(text: TextToRead, sink: Sink) -> Generation:
     return Generation(job, fitted, 0, [sequence], sink, nobody, text.question)
 
 
+def test_progress_counts_the_passes_from_none_to_all() -> None:
+    engine = ScriptedEngine(slots=2)
+    engine.engine.start()
+    heard: list[tuple[int, int]] = []
+
+    Passes(prepare, engine.engine.submit, lambda *each: heard.append(each)).run(
+        [text(1, 2), text(1, 3), text(2, 3)], n_scored
+    )
+
+    engine.engine.stop()
+    assert heard == [(0, 3), (1, 3), (2, 3), (3, 3)]
+
+
 def n_scored(generation: Generation) -> list[float]:
     return [each.log_prob for each in generation.prompt_likelihoods]
 
@@ -69,7 +82,7 @@ class Running:
 
     def __init__(self, texts: Sequence[TextToRead]) -> None:
         self.submitted = Submitted()
-        self.passes = Passes(prepare, self.submitted)
+        self.passes = Passes(prepare, self.submitted, unheard)
         self.result: list[list[float]] | None = []
         self.error: Exception | None = None
         self._texts = texts
@@ -97,7 +110,7 @@ def test_results_are_in_the_order_of_the_texts() -> None:
     engine.engine.start()
     texts = [text(*range(1, 3 + n % 4)) for n in range(9)]
 
-    found = Passes(prepare, engine.engine.submit).run(texts, n_scored)
+    found = Passes(prepare, engine.engine.submit, unheard).run(texts, n_scored)
     engine.engine.stop()
 
     assert found == [
@@ -116,7 +129,7 @@ def test_likelihoods_are_told_from_the_first_that_is_asked(first_told: int, chun
     ids = (3, 1, 4, 1, 5)
     engine = ScriptedEngine(slots=2, chunk=chunk)
     engine.engine.start()
-    passes = Passes(prepare, engine.engine.submit)
+    passes = Passes(prepare, engine.engine.submit, unheard)
 
     found = [passes.run([text(*ids, first_told=first_told)], n_scored) for _ in range(2)]
     engine.engine.stop()
@@ -163,7 +176,7 @@ def test_cancelled_passes_end_what_runs_and_begin_nothing_more() -> None:
 
 def test_cancel_before_anything_began_begins_nothing() -> None:
     submitted = Submitted()
-    passes = Passes(prepare, submitted)
+    passes = Passes(prepare, submitted, unheard)
 
     passes.cancel()
 
@@ -204,8 +217,10 @@ def test_text_that_cannot_be_read_fails_its_job_alone() -> None:
     engine.engine.start()
 
     with pytest.raises(EngineFailure):
-        Passes(prepare, engine.engine.submit).run([text(1, 2), text(POISON, 2)] * 3, n_scored)
-    found = Passes(prepare, engine.engine.submit).run([text(1, 2)], n_scored)
+        Passes(prepare, engine.engine.submit, unheard).run(
+            [text(1, 2), text(POISON, 2)] * 3, n_scored
+        )
+    found = Passes(prepare, engine.engine.submit, unheard).run([text(1, 2)], n_scored)
     engine.engine.stop()
 
     assert found is not None

@@ -1,7 +1,7 @@
 -- Adds what a running job generated to its stream and renews its lease.
 -- KEYS: job, events, leases.
--- ARGV: id, attempt, lease in ms, number of the batch, tokens generated, then (sequence, text,
--- tokens, scores, cuts, echo) per delta.  A batch that was written before is not written again.
+-- ARGV: id, attempt, lease in ms, number of the batch, tokens generated, tokens expected or '',
+-- then (sequence, text, tokens, scores, cuts, echo) per delta.  A batch that was written before is not written again.
 -- Returns 'lost' when another attempt owns the job (nothing is written then), else the cancel
 -- flag: '1' or ''.
 local record = redis.call('HMGET', KEYS[1], 'state', 'attempt', 'cancel', 'batch')
@@ -9,12 +9,15 @@ if record[1] ~= 'running' or record[2] ~= ARGV[2] then
   return 'lost'
 end
 if tonumber(record[4]) < tonumber(ARGV[4]) then
-  for n = 6, #ARGV, 6 do
+  for n = 7, #ARGV, 6 do
     redis.call('XADD', KEYS[2], '*', 'kind', 'delta', 'sequence', ARGV[n], 'text', ARGV[n + 1],
       'tokens', ARGV[n + 2], 'scores', ARGV[n + 3], 'cuts', ARGV[n + 4], 'echo', ARGV[n + 5])
   end
   redis.call('HSET', KEYS[1], 'n_generated', ARGV[5], 'batch', ARGV[4])
-  if #ARGV > 5 then
+  if ARGV[6] ~= '' then
+    redis.call('HSET', KEYS[1], 'n_expected', ARGV[6])
+  end
+  if #ARGV > 6 then
     redis.call('PUBLISH', NEWS, ARGV[1])
   end
 end
