@@ -35,7 +35,7 @@ def read_raw_json(
 ) -> tuple[bytes, dict[str, Any]]:
     """The request's body as it came, and what it says; else like `read_json`."""
     if needs_media_type and not request.is_json:
-        raise WrongMediaType("the Content-Type must be application/json")
+        raise WrongMediaType("the header Content-Type must be application/json")
     raw = read_body(request)
     return raw, parse_object(raw)
 

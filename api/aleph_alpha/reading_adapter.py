@@ -110,7 +110,8 @@ def _semantic(
 ) -> EmbeddingJob:
     if not settings.semantic_embeddings:
         raise MissingCapability(
-            "the model is not one for semantic embeddings; /embed tells the states of any model"
+            "the service was not started with --semantic-embeddings true; /embed tells the states "
+            "of any model"
         )
     if fields["compress_to_size"] is not None:
         raise MissingCapability("compress_to_size: vectors are told whole; must be null")

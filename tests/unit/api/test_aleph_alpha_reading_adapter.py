@@ -302,7 +302,7 @@ def test_an_entry_of_a_batch_that_is_no_prompt_is_named():
 
 @pytest.mark.parametrize(("load", "body"), LOADS[3:])
 def test_a_model_that_was_not_trained_for_it_has_no_semantic_embeddings(load, body):
-    with pytest.raises(MissingCapability, match="not one for semantic embeddings"):
+    with pytest.raises(MissingCapability, match="--semantic-embeddings true"):
         load(body, PLAIN)
 
 
