@@ -93,6 +93,11 @@ class Generation:
         return first is not None and len(self.prompt_likelihoods) < n_tokens - first
 
     @property
+    def is_only_read(self) -> bool:
+        """Whether it wants no token of its own."""
+        return self.max_new_tokens == 0
+
+    @property
     def n_unasked(self) -> int | None:
         """Tokens at the beginning whose states nobody needs; None = of all but the last."""
         if self.is_contrastive or self.pool is not None:

@@ -46,12 +46,14 @@ class Prefill:
     def next_readings(self, budget: int) -> list[PromptReading]:
         """What to read next: from the first in line, and those behind it that fit beside it.
 
+        Texts that are only read stand behind prompts whose clients wait for a first token.
+
         Args:
             budget: most tokens of this step, padding included.
         """
         chosen: list[PromptReading] = []
         n_used = longest = 0
-        for reading in self._readings:
+        for reading in sorted(self._readings, key=lambda each: each.generation.is_only_read):
             if self._model.pads_prompts:
                 chunk = min(reading.n_left, budget)
                 longest = max(longest, chunk)

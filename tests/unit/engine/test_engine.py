@@ -15,6 +15,7 @@ from tiny_engine import FAMILIES, TinyEngine, answer, cases, job, running
 from neodim_sampling.errors import InvalidParams, NoTokenLeft, PromptTooLong, StopPatternTimeout
 from workers.contract.errors import EngineFailure, EngineStopped, OutOfMemory
 from workers.contract.text_result import FinishReason
+from workers.engine.questions import Question, TextToRead
 from workers.engine.sequence import Sequence
 from workers.engine.text_model import Run
 
@@ -470,6 +471,21 @@ def test_long_prompt_does_not_stop_running_rows(still_engine: TinyEngine) -> Non
     steps(still_engine, 5)
 
     assert len(ear.tokens[0]) - n_before == 5
+
+
+def test_text_that_is_only_read_lets_prompts_pass_that_wait_for_a_token(
+    still_engine: TinyEngine,
+) -> None:
+    text = TextToRead(ids=tuple(range(70, 170)), question=Question(first_told=99))
+    read = Ear()
+    still_engine.engine.submit(still_engine.preparer.prepare_reading(text, read))
+    still_engine.engine.step()
+    _, heard = still_engine.submit(job(generated_tokens_count=2))
+    for _ in range(4):
+        still_engine.engine.step()
+
+    assert heard.ended.is_set()
+    assert not read.ended.is_set()
 
 
 def test_submitting_from_many_threads_loses_nothing(engine: TinyEngine) -> None:
