@@ -56,7 +56,7 @@ def parse(content: bytes | str, from_json: Callable[[Any], T]) -> T:
         return from_json(json.loads(content))
     except KeyError as error:
         raise InvalidAnswer(f"the server's answer lacks {error}") from error
-    except (AttributeError, TypeError, ValueError) as error:
+    except (AttributeError, RecursionError, TypeError, ValueError) as error:
         excerpt = repr(content[:SHOWN_CHARACTERS])
         raise InvalidAnswer(
             f"the server's answer cannot be read: {error}; it begins with {excerpt}"
@@ -89,7 +89,7 @@ def _told(answer: Answer) -> tuple[str | None, str]:
     """Code and message of an error's body, in any of the protocols' forms."""
     try:
         body = json.loads(answer.content)
-    except ValueError:
+    except (RecursionError, ValueError):
         body = None
     error = body.get("error") if isinstance(body, dict) else None
     if isinstance(error, dict):

@@ -12,6 +12,14 @@ import msgspec
 
 from neodim_sampling.errors import InvalidParams
 
+LARGEST_FACTOR = 1e30
+"""Factors above count as this much, also those that come of several: they stay numbers."""
+
+
+def combined(one: float, other: float) -> float:
+    """The factor that two on one token make."""
+    return min(min(one, LARGEST_FACTOR) * min(other, LARGEST_FACTOR), LARGEST_FACTOR)
+
 
 class TextControl(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A factor for the attention that some characters of a text get.

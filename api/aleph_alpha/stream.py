@@ -40,8 +40,10 @@ class _Text:
         ready, self._waiting = self._waiting[:n_ready], self._waiting[n_ready:]
         self._n_certain -= sum(len(each.text) for each in ready)
         self.n_sent += n_ready
+        # An attempt that was lost may have told it, and nobody know of that.
+        echo = () if self.has_echo else event.echo
         self.has_echo = self.has_echo or bool(event.echo)
-        return [*event.echo, *ready]
+        return [*echo, *ready]
 
 
 class CompletionWriter:

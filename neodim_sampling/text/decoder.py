@@ -53,6 +53,10 @@ class IncrementalDecoder:
         """The generated text if nothing follows: an unfinished character is U+FFFD."""
         return self._passed + self._recent
 
+    def readable_rest(self) -> str:
+        """What is behind the stable text if nothing follows, up to an unfinished character."""
+        return self._recent[len(self._recent) - self._n_unstable :].partition(UNFINISHED)[0]
+
     def behind(self, token: int) -> IncrementalDecoder:
         """What this is after one more token; this one stays as it is."""
         other = copy(self)

@@ -6,7 +6,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from neodim_sampling.errors import InvalidParams
-from neodim_sampling.prompt_items import IdsItem, ImageItem, PromptItem, TextControl, TextItem
+from neodim_sampling.prompt_items import (
+    IdsItem,
+    ImageItem,
+    PromptItem,
+    TextControl,
+    TextItem,
+    combined,
+)
 from neodim_sampling.text.codec import TextCodec
 from neodim_sampling.text.tiles import Area, Tiles, factor_of_area, is_reached
 from neodim_sampling.text.words import ANCHORS, spelling_as_written
@@ -146,7 +153,7 @@ def _read_item(codec: TextCodec, item: TextItem | IdsItem, first: int) -> ReadIt
         raise InvalidParams("prompt", f"token ids are from 0 to {codec.n_vocab - 1}")
     by_place: dict[int, float] = {}
     for control in item.controls:
-        by_place[control.index] = by_place.get(control.index, 1.0) * control.factor
+        by_place[control.index] = combined(by_place.get(control.index, 1.0), control.factor)
     return ReadItem(first, item.ids, (), by_place)
 
 
@@ -168,7 +175,8 @@ def _factor_of_span(span: Span, controls: Sequence[TextControl]) -> float | None
         n_shared = min(stop, control.start + control.length) - max(start, control.start)
         if n_shared > 0:
             share = 1.0 if control.is_complete else n_shared / (stop - start)
-            factor = (1.0 if factor is None else factor) * (1 + (control.factor - 1) * share)
+            own = 1 + (control.factor - 1) * share
+            factor = combined(1.0 if factor is None else factor, own)
     return factor
 
 

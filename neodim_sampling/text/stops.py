@@ -108,8 +108,12 @@ class StopChecker:
             kind = _Patterns if params.kind is StopKind.REGEX else _Substrings
             self._search = kind(params)
 
-    def check(self, text: str) -> StopMatch | None:
+    def check(self, text: str, rest: str = "") -> StopMatch | None:
         """The match that ends this sequence, if the last token completed one.
+
+        Args:
+            text: what will not change any more.
+            rest: what is behind it if nothing follows, for a sequence that ends at its match.
 
         The strings are tried in their order. One counts when it has matched in
         `required_matches` calls in a row; its position is that of its first match in the text at
@@ -118,7 +122,7 @@ class StopChecker:
         Raises:
             StopPatternTimeout: a pattern takes too long on this text.
         """
-        return self._search.check(text) if self._search else None
+        return self._search.check(text, rest) if self._search else None
 
     def held_back(self, text: str) -> int:
         """How many characters at the end may yet turn out to be part of a stop.
@@ -147,7 +151,7 @@ class _Substrings:
         self._starts: dict[str, int] = {}
         self._counts: dict[str, int] = {}
 
-    def check(self, text: str) -> StopMatch | None:
+    def check(self, text: str, rest: str) -> StopMatch | None:
         self._read(text)
         found: list[StopMatch] = []
         for string in self._strings if self._starts else ():
@@ -159,7 +163,21 @@ class _Substrings:
                 found.append(StopMatch(string, start, start + len(string)))
                 if not self._takes_earliest:
                     break
+        if not found and self._required == 1:
+            found = self._in_rest(rest)
         return min(found, key=attrgetter("start"), default=None)
+
+    def _in_rest(self, rest: str) -> list[StopMatch]:
+        """The matches that end in what may yet change, which is not remembered."""
+        state, found = self._state, []
+        for end, character in enumerate(rest, start=self._n_read + 1):
+            state = self._automaton.step(state, character)
+            found += [
+                StopMatch(each, end - len(each), end) for each in self._automaton.found[state]
+            ]
+        if self._takes_earliest or not found:
+            return found
+        return [min(found, key=lambda match: self._strings.index(match.string))]
 
     def held_back(self, text: str) -> int:
         self._read(text)
@@ -186,10 +204,10 @@ class _Patterns:
         self._free_s = FREE_S + FREE_PER_PATTERN_S * len(self._patterns)
         self._spent_s = 0.0
 
-    def check(self, text: str) -> StopMatch | None:
+    def check(self, text: str, rest: str) -> StopMatch | None:
         with self._timed() as started_s:
             for string in self._patterns:
-                match = self._match(string, text, started_s)
+                match = self._match(string, text + rest, started_s)
                 self._counts[string] = self._counts[string] + 1 if match else 0
                 if match and self._counts[string] >= self._required:
                     return StopMatch(string, match.start(), match.end())

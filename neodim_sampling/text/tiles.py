@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from neodim_sampling.prompt_items import AreaControl
+from neodim_sampling.prompt_items import AreaControl, combined
 
 NEGLIGIBLE = 1e-6
 """Share of a tile below which it counts as not covered: edges that meet differ by rounding."""
@@ -61,7 +61,7 @@ def factor_of_area(area: Area, controls: Sequence[AreaControl]) -> float:
             continue
         if control.is_complete or share > 1 - NEGLIGIBLE:
             share = 1.0
-        factor *= 1 + (control.factor - 1) * share
+        factor = combined(factor, 1 + (control.factor - 1) * share)
     return factor
 
 

@@ -151,3 +151,34 @@ def test_the_summary_of_a_stream_has_the_totals(tiny_stack: Stack) -> None:
 
     assert isinstance(last, CompletionSummary)
     assert last.num_tokens_generated == 36
+
+
+def test_a_stream_goes_on_over_the_death_of_its_worker(tiny_stack: Stack, client: Client) -> None:
+    fields: dict[str, Any] = {
+        "maximum_tokens": 200,
+        "n": 2,
+        "echo": True,
+        "log_probs": 0,
+        "tokens": True,
+    }
+    plain = ask(client, **fields)
+    request = CompletionRequest(prompt=PROMPT, **fields)
+
+    async def read() -> list[Any]:
+        items: list[Any] = []
+        async with AsyncClient(host=tiny_stack.url, token="any", total_retries=0) as other:
+            async for each in other.complete_with_streaming(request, model=MODEL):
+                items.append(each)
+                if len(items) == 6:
+                    await asyncio.to_thread(tiny_stack.kill_worker)
+        return items
+
+    items = asyncio.run(read())
+
+    for index, expected in enumerate(plain.completions):
+        chunks = [each for each in items if isinstance(each, StreamChunk) and each.index == index]
+        assert reduce(add, (each.completion_tokens for each in chunks)) == (
+            expected.completion_tokens
+        )
+        assert "".join(each.completion for each in chunks) == expected.completion
+    assert isinstance(items[-1], CompletionSummary)

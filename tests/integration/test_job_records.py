@@ -16,7 +16,7 @@ from workers.contract.news import News, listen
 from workers.contract.redis_client import Client
 from workers.contract.store import FIRST_EVENT, JobStore
 from workers.contract.text_job import TextJob
-from workers.contract.text_result import TextDelta
+from workers.contract.text_result import TextDelta, TokenScore
 
 pytestmark = pytest.mark.redis
 
@@ -108,6 +108,20 @@ def test_batch_sent_twice_is_written_once(client: Client, store: JobStore) -> No
 
     assert kinds(store, job_id).count("delta") == 2
     assert worker.made_so_far(attempt)[0].tokens == (1, 2, 3)
+
+
+def test_an_echo_that_was_told_is_known_to_the_next_attempt(
+    client: Client, store: JobStore
+) -> None:
+    store.create("neodim", text_job())
+    worker = attempts(client)
+    attempt = claimed(worker)
+    echo = (TokenScore(5, "Hi", None), TokenScore(6, " there", -0.5))
+    delta = TextDelta(sequence=0, text="", tokens=(), echo=echo)
+
+    worker.publish([Progress(attempt=attempt, batch=1, n_generated=0, deltas=(delta,))])
+
+    assert worker.made_so_far(attempt)[0].echo == echo
 
 
 def test_everything_that_grows_a_jobs_stream_behind_its_creation_is_news(

@@ -112,7 +112,11 @@ class JobEvent:
     def delta(self) -> TextDelta:
         """What a "delta" event says."""
         return TextDelta(
-            sequence=self.sequence, text=self.text, tokens=self.tokens, scores=self.scores
+            sequence=self.sequence,
+            text=self.text,
+            tokens=self.tokens,
+            scores=self.scores,
+            echo=self.echo,
         )
 
     @property

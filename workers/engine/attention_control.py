@@ -6,11 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from torch import Tensor
 
-from neodim_sampling.prompt_items import AttentionParams
+from neodim_sampling.prompt_items import LARGEST_FACTOR, AttentionParams
 from workers.engine.similar_tokens import SimilarTokens
-
-LARGEST = 1e30
-"""Factors above count as this much: times a score, they stay numbers of 32 bits."""
 
 Embed = Callable[[Sequence[int]], Tensor]
 """Rows [N, H] of the model's input embeddings, for N ids."""
@@ -28,7 +25,7 @@ class AttentionControl:
     """
 
     def __init__(self, factors: Mapping[int, float], params: AttentionParams) -> None:
-        self._factors = {place: min(factor, LARGEST) for place, factor in factors.items()}
+        self._factors = {place: min(factor, LARGEST_FACTOR) for place, factor in factors.items()}
         self._threshold = params.threshold
         self._similar: SimilarTokens | None = None
         self.is_log_additive = params.is_log_additive

@@ -150,18 +150,20 @@ class Sequence:
         self.is_end_of_text = constraints.can_stop_early and token in constraints.eos_ids
         n_before = len(self.decoder.stable_text)
         self.decoder.push(token)
+        if self.match is None:
+            text = self.decoder.stable_text
+            # Behind a match that ends the sequence nothing comes that could change its text.
+            rest = self.decoder.readable_rest() if self._ends_at_match else ""
+            self.match = self._stops.check(text, rest)
+            # Found here, since for a pattern this can take long, and `take_delta` must not.
+            self._n_held_back = self._stops.held_back(text)
         if self._teller is not None:
-            whole = self.decoder.final_text() if self.is_end_of_text else self.decoder.stable_text
+            whole = self.decoder.final_text() if self.has_ended else self.decoder.stable_text
             told = self._teller.tell(
                 token, whole[n_before:], self.likelihood, is_end=self.is_end_of_text
             )
             self.told.append(told)
             self.likelihood = None
-        if self.match is None:
-            text = self.decoder.stable_text
-            self.match = self._stops.check(text)
-            # Found here, since for a pattern this can take long, and `take_delta` must not.
-            self._n_held_back = self._stops.held_back(text)
 
     def end_where_stuck(self) -> None:
         """Take that no token may come next: the text ends as if one had said so."""
@@ -180,7 +182,7 @@ class Sequence:
         Args:
             is_last: whether nothing will follow, so that text held back must go too.
         """
-        if is_last and not self.is_end_of_text and len(self.told) > self._n_sent_tokens:
+        if is_last and not self.has_ended and len(self.told) > self._n_sent_tokens:
             self._tell_rest()
         visible = self._visible_text(is_last)
         tokens = tuple(self.row.generated[self._n_sent_tokens :])
@@ -199,9 +201,10 @@ class Sequence:
 
     def _visible_text(self, is_last: bool) -> str:
         """The text that a client may see now: without a stop, or what may become one."""
+        if is_last or self.has_ended:
+            text = self.decoder.final_text()
+            return text if self.match is None else text[: self.match.start]
         if self.match is not None:
             return self.decoder.stable_text[: self.match.start]
-        if is_last or self.is_end_of_text:
-            return self.decoder.final_text()
         text = self.decoder.stable_text
         return text[: len(text) - self._n_held_back]

@@ -12,7 +12,7 @@ from math import fsum
 
 from msgspec.structs import replace
 
-from neodim_sampling.prompt_items import IdsItem, PromptItem, TextItem
+from neodim_sampling.prompt_items import IdsItem, PromptItem, TextItem, combined
 from neodim_sampling.text.codec import TextCodec
 from workers.contract.reading_job import (
     Explanation,
@@ -117,7 +117,7 @@ def _earlier_tokens(job: ExplanationJob, target: Target) -> list[Part]:
 def _multiplied(one: Mapping[int, float], other: Mapping[int, float]) -> Mapping[int, float]:
     """Both factors on each token that either is on."""
     places = {*one, *other}
-    return {place: one.get(place, 1.0) * other.get(place, 1.0) for place in places}
+    return {place: combined(one.get(place, 1.0), other.get(place, 1.0)) for place in places}
 
 
 def _is_same(factors: Mapping[int, float], plain: Mapping[int, float]) -> bool:

@@ -171,6 +171,15 @@ def test_a_prompt_that_no_event_told_is_echoed_at_the_end():
     assert joined(found)[0]["completion_tokens"] == ["Hi"]
 
 
+def test_an_echo_that_comes_again_is_sent_once():
+    echo = (token("Hi", None), token(" there"))
+    writing = writer(tokens=True, echo=True)
+
+    frames = [*writing.delta("7", delta(echo=echo)), *writing.delta("7", delta(echo=echo))]
+
+    assert [each["completion_tokens"] for each in items(frames)] == [["Hi", " there"]]
+
+
 def test_a_long_echo_is_sent_in_lines_that_the_client_can_read():
     echo = tuple(token("ü" * 10) for _ in range(20_000))
     writing = writer(**EVERYTHING, echo=True)

@@ -133,6 +133,9 @@ class Speller:
     def final_text(self) -> str:
         return self.stable_text
 
+    def readable_rest(self) -> str:
+        return ""
+
 
 def letter(token: int) -> str:
     """How a token is spelt."""

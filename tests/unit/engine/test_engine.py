@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import torch
-from tiny_engine import FAMILIES, TinyEngine, answer, cases, job, running
+from tiny_engine import FAMILIES, Ear, TinyEngine, answer, cases, job, running
 
 from neodim_sampling.errors import InvalidParams, NoTokenLeft, PromptTooLong, StopPatternTimeout
 from workers.contract.errors import EngineFailure, EngineStopped, OutOfMemory

@@ -192,3 +192,21 @@ def test_items_are_told_only_where_they_are_not_the_clients() -> None:
 
     assert same.prompt.items is None
     assert changed.prompt.items == (TextItem(text="a cat"),)
+
+
+@pytest.mark.parametrize(("stop", "n_made"), [("\n", 1), ("\n\n", 2)])
+@pytest.mark.parametrize("max_new_tokens", [2, 9])
+def test_a_stop_is_found_in_tokens_of_single_bytes_though_a_later_one_could_change_them(
+    stop: str, n_made: int, max_new_tokens: int
+) -> None:
+    _, codec = parts("llama")
+    (newline,) = (token for token, byte in codec.fallback_bytes.items() if byte == ord("\n"))
+    with running("llama") as engine:
+        job = items_job(adjustments=forcing(newline), stops=(stop,), max_new_tokens=max_new_tokens)
+        result, heard = run(engine, job)
+
+    (sequence,) = result.sequences
+    assert (sequence.finish_reason, result.n_made) == (FinishReason.STOP, n_made)
+    assert (sequence.text, sequence.stop_match) == ("", stop)
+    assert "".join(each.text for each in told(result)) == stop
+    assert heard.texts.get(0, "") == ""

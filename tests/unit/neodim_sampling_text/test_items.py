@@ -10,7 +10,14 @@ from hypothesis import strategies as st
 from tokenizer_families import ALL_FAMILIES, BYTE_LEVEL, load_codec
 
 from neodim_sampling.errors import InvalidParams
-from neodim_sampling.prompt_items import IdsItem, PromptItem, TextControl, TextItem, TokenControl
+from neodim_sampling.prompt_items import (
+    LARGEST_FACTOR,
+    IdsItem,
+    PromptItem,
+    TextControl,
+    TextItem,
+    TokenControl,
+)
 from neodim_sampling.text.codec import TextCodec
 from neodim_sampling.text.items import ReadItem, ReadPrompt, read_continuation, read_items
 from neodim_sampling.text.words import spelling_as_written
@@ -218,3 +225,20 @@ def test_tokens_of_one_character_of_a_text_that_goes_on_share_it(
     family: str, spans: list[tuple[int, int]]
 ) -> None:
     assert read_continuation(load_codec(family), "\u65e5\u672c cat").spans == tuple(spans)
+
+
+@pytest.mark.parametrize(
+    ("factors", "expected"),
+    [((1e200, 1e200, 0.0), 0.0), ((1e308, 1e308), LARGEST_FACTOR), ((1e308, 1e-10), 1e20)],
+)
+def test_factors_whose_product_no_number_can_hold_count_as_the_largest(
+    factors: tuple[float, ...], expected: float
+) -> None:
+    codec = load_codec("gpt2")
+    controls = tuple(TokenControl(index=0, factor=each) for each in factors)
+
+    of_ids = read(codec, IdsItem(ids=(5,), controls=controls)).factors
+    of_text = read_text("gpt2", text_item("cat", *((0, 3, each) for each in factors))).factors
+
+    assert of_ids == {0: pytest.approx(expected)}
+    assert list(of_text.values()) == [pytest.approx(expected)] * len(of_text)
