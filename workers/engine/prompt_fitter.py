@@ -91,7 +91,9 @@ class PromptFitter:
             n_start=len(read.start_ids),
             picture_spans=read.picture_spans,
         )
-        return replace(fitted, used_prompt=self._codec.decode(fitted.text_ids)), pictures
+        if pictures:
+            fitted = replace(fitted, used_prompt=self._codec.decode(fitted.text_ids))
+        return fitted, pictures
 
     def room(self, job: TextJob, n_input: int) -> int:
         """Tokens that may be generated behind so many of input.

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
+from typing import Any
 
 import torch
 
@@ -234,8 +235,9 @@ class ScriptedEngine:
         job = request.job
         ids = tuple(request.prompt)
         fitted = FittedPrompt(ids, 0, "", "", len(ids), len(ids), len(ids))
-        # The same stand-in: it spells tokens for those who tell of them too.
-        teller = TokenTeller(Speller().codec, is_raw=False)  # type: ignore[arg-type]
+        # Spells tokens for those who tell of them; a real codec would want a tokenizer.
+        letters: Any = Speller.codec
+        teller = TokenTeller(letters, is_raw=False)
         sequences = [
             TextSequence(
                 SamplingRow(

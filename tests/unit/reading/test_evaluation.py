@@ -64,7 +64,9 @@ def test_likeliest_text_is_greedy_and_another_is_not() -> None:
     assert likely.likeliest_text == unlikely.likeliest_text == text
 
 
-def test_prompt_that_was_read_before_is_read_on_from_its_end() -> None:
+def test_prompt_that_was_read_before_is_read_on_from_its_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     long = SENTENCE * 3
     with reading("gpt2", chunk=64) as engine:
         first = engine.do(evaluation(prompt(long), " cat"))
@@ -75,7 +77,7 @@ def test_prompt_that_was_read_before_is_read_on_from_its_end() -> None:
             read.extend(len(run.tokens) for run in runs)
             return healthy(runs)
 
-        engine.engine.model.read = count  # type: ignore[method-assign]
+        monkeypatch.setattr(engine.engine.model, "read", count)
         second = engine.do(evaluation(prompt(long), " dog"))
 
     ids = parts("gpt2")[1].encode_bare(long)

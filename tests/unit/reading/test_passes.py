@@ -43,8 +43,9 @@ def prepare(text: TextToRead, sink: Sink) -> Generation:
     job = TextJob(model="m", prompt=PlainPrompt(ids=ids), max_new_tokens=0, seed=0)
     fitted = FittedPrompt(ids, 0, "", "", len(ids), len(ids), len(ids))
     # These stand in for what would want a tokenizer; nothing is told of the prompt's tokens.
-    sequence = TextSequence(row, Speller(), StopChecker(None))  # type: ignore[arg-type]
+    speller: Any = Speller()
     nobody: Any = None
+    sequence = TextSequence(row, speller, StopChecker(None))
     return Generation(job, fitted, 0, [sequence], sink, nobody, text.question)
 
 
